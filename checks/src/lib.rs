@@ -1,0 +1,1 @@
+//! Tests that cross rooms live in `tests/`.

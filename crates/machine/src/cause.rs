@@ -1,0 +1,95 @@
+//! What a core waited for.
+
+/// The constraint that became ready last when a core could go on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Instructions issue at the core's own pace.
+    Issue,
+    /// The next uncached (or write-through) access may not start before the last one is acknowledged.
+    StrongOrder,
+    /// The store hits a line whose write-combining buffer is still being emptied.
+    SameLine,
+    /// All write-combining or fill buffers are on their way to the root complex and back.
+    Buffers,
+    /// The root complex takes requests no faster.
+    RootComplex,
+    /// The link was sending something else.
+    LinkBusy,
+    /// The receiver had returned no flow-control credit, because the device accepts no faster.
+    Device,
+    /// A read went to the device and its completion came back.
+    ReadRoundTrip,
+    /// A fence waited for earlier accesses.
+    Fence,
+    /// The kernel: entering, leaving, and what the driver does besides copying.
+    Driver,
+}
+
+impl Cause {
+    /// Every cause; a cause's place in this list is its index in [`Cause::index`].
+    pub const ALL: [Cause; 10] = [
+        Cause::Issue,
+        Cause::StrongOrder,
+        Cause::SameLine,
+        Cause::Buffers,
+        Cause::RootComplex,
+        Cause::LinkBusy,
+        Cause::Device,
+        Cause::ReadRoundTrip,
+        Cause::Fence,
+        Cause::Driver,
+    ];
+
+    /// Its place in [`Cause::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Issue => "issue",
+            Cause::StrongOrder => "strong_order",
+            Cause::SameLine => "same_line",
+            Cause::Buffers => "buffers",
+            Cause::RootComplex => "root_complex",
+            Cause::LinkBusy => "link_busy",
+            Cause::Device => "device",
+            Cause::ReadRoundTrip => "read_round_trip",
+            Cause::Fence => "fence",
+            Cause::Driver => "driver",
+        }
+    }
+
+    /// One clause a person understands: "it waited because ...".
+    #[must_use]
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Cause::Issue => "the core issues instructions no faster",
+            Cause::StrongOrder => "each access must be acknowledged before the next may start",
+            Cause::SameLine => "the line written before is still on its way to the root complex",
+            Cause::Buffers => "every write-combining or fill buffer is in use",
+            Cause::RootComplex => "the root complex takes requests no faster",
+            Cause::LinkBusy => "the link is busy",
+            Cause::Device => "the device accepts data no faster",
+            Cause::ReadRoundTrip => "the completion of a read is on its way",
+            Cause::Fence => "a fence waits for earlier accesses",
+            Cause::Driver => "the kernel is working",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_of_a_cause_is_its_place_in_the_list() {
+        for (place, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!(cause.index(), place);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a machine is.
+
+use crate::{Access, Verb, Width};
+use lanemark_units::{BarOffset, MemoryType, format_size};
+
+/// What was found when a machine was opened.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Facts {
+    /// How the user named it: a preset, a file, `host`.
+    pub name: String,
+    /// One line: processor and card, or processor and memory.
+    pub summary: String,
+    /// Whose time the samples are in.
+    pub clockwork: Clockwork,
+    /// Cores a plan may name.
+    pub cores: u32,
+    /// Where a plan may load and store.
+    pub regions: Vec<Region>,
+    /// Memory types a span may have.
+    pub memory_types: Vec<MemoryType>,
+    /// Instructions the core has for stores.
+    pub stores: Vec<Access>,
+    /// Instructions the core has for loads.
+    pub loads: Vec<Access>,
+    /// Which `memcpy` stands behind [`Access::Memcpy`].
+    pub memcpy: String,
+    /// The kernel's copy width behind a driver call; `None` if there is no driver to call.
+    pub driver_width: Option<Width>,
+}
+
+impl Facts {
+    /// The instructions for this verb.
+    #[must_use]
+    pub fn accesses(&self, verb: Verb) -> &[Access] {
+        match verb {
+            Verb::Load => &self.loads,
+            Verb::Store => &self.stores,
+        }
+    }
+
+    /// The largest region that is plain storage, where bandwidth is asked for.
+    #[must_use]
+    pub fn storage(&self) -> Option<&Region> {
+        self.regions.iter().filter(|region| region.kind == RegionKind::Storage).max_by_key(|region| region.len)
+    }
+
+    /// The region of registers, where the latency of one read is asked for.
+    #[must_use]
+    pub fn registers(&self) -> Option<&Region> {
+        self.regions.iter().find(|region| region.kind == RegionKind::Registers)
+    }
+
+    /// The region of this name.
+    #[must_use]
+    pub fn region(&self, name: &str) -> Option<&Region> {
+        self.regions.iter().find(|region| region.name == name)
+    }
+}
+
+/// Whose time it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clockwork {
+    /// Virtual time; every run of the same plan is the same.
+    Simulated,
+    /// The time-stamp counter of a real core.
+    Real,
+}
+
+/// A window a plan may touch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// Its name in the platform file.
+    pub name: String,
+    /// Where it starts.
+    pub at: BarOffset,
+    /// Its length in bytes.
+    pub len: u64,
+    /// What stands behind it.
+    pub kind: RegionKind,
+}
+
+impl std::fmt::Display for Region {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} at {})", self.name, format_size(self.len), self.at)
+    }
+}
+
+/// What stands behind a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegionKind {
+    /// Registers; reading or writing may have side effects.
+    Registers,
+    /// Bytes that stay as they were written.
+    Storage,
+    /// A queue: every write is an entry.
+    Fifo,
+}

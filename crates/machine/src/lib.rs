@@ -1,0 +1,45 @@
+//! The promise: plans in, samples out.
+//!
+//! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences and driver
+//! calls. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
+//! a closed set of loops. Time belongs to the machine; the asker never reads a clock.
+//!
+//! Start with [`Machine`], then [`Plan`], then [`Samples`].
+
+mod access;
+mod cause;
+mod error;
+mod facts;
+mod plan;
+mod samples;
+
+pub use access::{Access, Fence, UnknownName, Width};
+pub use cause::Cause;
+pub use error::{MachineError, Unsupported};
+pub use facts::{Clockwork, Facts, Region, RegionKind};
+pub use plan::{DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
+pub use samples::{Confirmed, Sample, Samples, Traffic, Wait};
+
+/// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
+///
+/// # For implementers
+/// `run` must fill the samples from start to end or return an error; a wait must end at the plan's
+/// timeout; nothing may be allocated, printed or dispatched dynamically between the two timestamps of
+/// one sample.
+pub trait Machine {
+    /// What was found when the machine was opened; never changes afterwards.
+    fn facts(&self) -> &Facts;
+
+    /// Whether [`run`](Machine::run) would try this plan, without touching anything.
+    ///
+    /// # Errors
+    /// [`Unsupported`], with the reason, if it would not.
+    fn supports(&self, plan: &Plan) -> Result<(), Unsupported>;
+
+    /// Runs the plan once per wanted sample and fills `samples`.
+    ///
+    /// # Errors
+    /// [`MachineError::Unsupported`] before anything is sent; [`MachineError::Timeout`] when the plan's
+    /// time is over; others name what broke and where.
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError>;
+}

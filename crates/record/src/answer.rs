@@ -1,0 +1,176 @@
+//! One answer: a question, a target, a way, and what came out.
+
+use crate::Summary;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What one question found on one target for one way and size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The question, by its catalogue name.
+    pub question: String,
+    /// The target, by its name in `targets`.
+    pub target: String,
+    /// Which way the bytes went.
+    pub way: Way,
+    /// Bytes one pass moves; for a latency, the bytes of one access.
+    pub size_bytes: u64,
+    /// Distance of the first byte from a 64 B boundary.
+    pub alignment_bytes: u64,
+    /// What the headline figure is.
+    pub quantity: Quantity,
+    /// Latency of one pass or access, which one the question says; absent for bandwidths.
+    pub latency_ns: Option<Summary>,
+    /// Bytes over the time until the last instruction was issued.
+    pub issue_rate_bytes_per_s: Option<Summary>,
+    /// Bytes over the time until the last byte was accepted; this one is held against the ceiling.
+    pub delivered_rate_bytes_per_s: Option<Summary>,
+    /// The limit.
+    pub ceiling: Ceiling,
+    /// Delivered rate over the ceiling's, in percent; absent where the ceiling is unknown or this is a latency.
+    pub share_of_ceiling_percent: Option<f64>,
+    /// What the core waited for, as shares of the time, largest first; empty where it cannot be seen.
+    pub waits: Vec<WaitShare>,
+    /// What the formula says; absent for real machines without a platform file.
+    pub formula: Option<Formula>,
+    /// Packets on the link in one sample; absent where they cannot be seen.
+    pub tlps: Option<Tlps>,
+    /// Bytes that were to arrive and did; absent where it cannot be checked.
+    pub bytes: Option<Bytes>,
+    /// What an empty sample costs, already subtracted.
+    pub timer_cost_ns: f64,
+    /// Passes of one sample.
+    pub passes: u64,
+    /// The samples themselves: nanoseconds of one pass, to delivery.
+    pub samples_ns: Vec<f64>,
+    /// Straight-line fit over call counts, where the question makes one.
+    pub fit: Option<LineFit>,
+}
+
+/// A straight line through measured points.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LineFit {
+    /// Cost of one call more.
+    pub per_call_ns: f64,
+    /// Time left over at no calls.
+    pub fixed_ns: f64,
+    /// Share of the variance the line explains, 0 to 1.
+    pub r_squared: f64,
+}
+
+/// Which way the bytes go.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// `uc`, `wc`, `wt`, `wp` or `wb`.
+    pub memory_type: String,
+    /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...
+    pub access: String,
+    /// The fence after it, if any.
+    pub fence: Option<String>,
+    /// Through whom: `user` for a pointer, `driver` for a call.
+    pub through: String,
+}
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.memory_type.to_uppercase(), self.access)?;
+        if let Some(fence) = &self.fence {
+            write!(f, "+{fence}")?;
+        }
+        if self.through != "user" {
+            write!(f, " through the {}", self.through)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the headline figure of an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Time from the core to acceptance at the device.
+    OneWayLatency,
+    /// Time from the core to the device and back.
+    RoundTripLatency,
+    /// Bytes per second.
+    Bandwidth,
+    /// Time a call costs beyond what it moves.
+    Overhead,
+}
+
+/// The limit of a transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// Where it comes from.
+    pub kind: CeilingKind,
+    /// The rate; absent where it is unknown.
+    pub rate_bytes_per_s: Option<f64>,
+    /// How it was computed, what stood in for it, or why it is unknown.
+    pub because: String,
+}
+
+/// Where a ceiling comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingKind {
+    /// From link speed, width, encoding, packet sizes and direction.
+    Computed,
+    /// From a measurement of a named stand-in.
+    Measured,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A share of the time a core spent waiting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WaitShare {
+    /// What for, by the cause's name.
+    pub cause: String,
+    /// In a clause a person understands.
+    pub explanation: String,
+    /// Of the samples' time, in percent.
+    pub share_percent: f64,
+}
+
+/// What a closed form says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Formula {
+    /// The latency in nanoseconds; absent for bandwidths.
+    pub latency_ns: Option<f64>,
+    /// The delivered rate; absent for latencies.
+    pub delivered_rate_bytes_per_s: Option<f64>,
+    /// Which bound binds.
+    pub bound: String,
+    /// Where the formula holds.
+    pub holds_for: String,
+}
+
+/// Packets on the link, per sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tlps {
+    /// Memory writes.
+    pub writes: u64,
+    /// Memory reads.
+    pub reads: u64,
+    /// Completions.
+    pub completions: u64,
+    /// Payload bytes of all of them.
+    pub payload_bytes: u64,
+}
+
+/// Bytes that were to arrive and bytes that did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bytes {
+    /// What the plan moves.
+    pub claimed_bytes: u64,
+    /// What was found to have arrived.
+    pub confirmed_bytes: u64,
+}

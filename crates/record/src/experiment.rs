@@ -1,0 +1,99 @@
+//! A published figure beside ours.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What reproducing one paper gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reproduction {
+    /// The experiment's folder name.
+    pub paper: String,
+    /// What the paper is.
+    pub title: String,
+    /// The platform it was asked of.
+    pub platform: String,
+    /// Its figures, row by row.
+    pub rows: Vec<Row>,
+    /// Agreement over sets of rows, as the experiment wants it.
+    pub bounds: Vec<Bound>,
+}
+
+/// Wanted agreement over a set of rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// What it is about.
+    pub name: String,
+    /// Which statistic: `median` or `worst` of the absolute errors.
+    pub statistic: String,
+    /// How many rows it covers.
+    pub rows: u64,
+    /// The statistic found, in percent.
+    pub found_percent: f64,
+    /// The statistic wanted, in percent.
+    pub wanted_percent: f64,
+    /// Whether it is met.
+    pub met: bool,
+}
+
+/// One published figure and ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// The figure's ID, and which cell of it.
+    pub id: String,
+    /// What it says.
+    pub what: String,
+    /// The published value; absent for rules.
+    pub published: Option<f64>,
+    /// The value to compare with where the text contradicts itself or carries a tool's error.
+    pub corrected: Option<f64>,
+    /// What the simulation gives.
+    pub simulated: Option<f64>,
+    /// What the formula gives.
+    pub formula: Option<f64>,
+    /// The unit of the four.
+    pub unit: String,
+    /// Whether it counts as agreement.
+    pub class: Class,
+    /// 100 x (simulated - published) / published, with the corrected value where there is one and the
+    /// formula's where nothing is simulated.
+    pub error_percent: Option<f64>,
+    /// What that may be at most; absent where nothing is wanted.
+    pub tolerance_percent: Option<f64>,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// What a reader should know.
+    pub note: String,
+}
+
+/// Whether a figure of ours counts as agreement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// An input.
+    Given,
+    /// A parameter was fitted to it.
+    Fitted,
+    /// Neither: only these count.
+    Predicted,
+}
+
+/// How a row stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Within its tolerance; for a rule: it holds.
+    Agrees,
+    /// Outside its tolerance, and nobody has said why; for a rule: it is broken.
+    Disagrees,
+    /// Outside its tolerance, known, and explained in the experiment's DEVIATIONS.md.
+    KnownGap,
+    /// Printed without being compared.
+    Listed,
+    /// The text contradicts itself or carries a tool's error.
+    Sic,
+    /// Not there yet.
+    Later,
+}

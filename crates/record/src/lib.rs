@@ -1,0 +1,142 @@
+//! The answers, and the only room that knows how a result file looks.
+//!
+//! A [`Record`] is what one run found: on which targets, which questions, which answers, what was
+//! skipped and why. It is plain data with units at the end of its keys, written as JSON whole or not
+//! at all ([`file`]), described by a JSON Schema generated from these types ([`schema`]).
+
+mod answer;
+mod experiment;
+pub mod file;
+mod summary;
+
+pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
+pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
+pub use file::{RecordError, read, write};
+pub use summary::Summary;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the record format this code writes, and the newest it reads.
+pub const SCHEMA: u32 = 1;
+
+/// What one run found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The version of this format.
+    pub schema: u32,
+    /// The program that wrote it.
+    pub tool: Tool,
+    /// The command line, as it was given.
+    pub command: Vec<String>,
+    /// When it was written, in seconds since 1970-01-01 UTC; absent where nothing real was measured.
+    pub written_unix_s: Option<u64>,
+    /// Whom the questions were asked of.
+    pub targets: Vec<Target>,
+    /// The answers, in the order they were asked.
+    pub answers: Vec<Answer>,
+    /// What was not asked or not answered, and why.
+    pub skipped: Vec<Skipped>,
+    /// What a reader should know before believing the figures.
+    pub warnings: Vec<String>,
+    /// Which way to use, per target, direction and size.
+    pub advice: Vec<Advice>,
+    /// Whether the run was ended early; what was measured until then is here.
+    pub interrupted: bool,
+}
+
+/// The program that wrote a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Whom a question was asked of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// How answers refer to it.
+    pub name: String,
+    /// One line about it.
+    pub summary: String,
+    /// What kind of answer it gives.
+    pub kind: TargetKind,
+    /// Which `memcpy` stands behind the way `memcpy`.
+    pub memcpy: String,
+    /// The platform as it was used, all defaults filled in; absent for real machines.
+    pub platform: Option<serde_json::Value>,
+    /// How many numbers of the platform are given, assumed and fitted.
+    pub origins: Option<Origins>,
+}
+
+/// What kind of answer a target gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// Virtual time on a simulated platform.
+    Simulated,
+    /// Real time on a real machine.
+    Real,
+    /// Formulas only.
+    Formula,
+}
+
+/// How many numbers of a platform come from where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Origins {
+    /// From a data sheet, a manual, a paper.
+    pub given: u32,
+    /// Assumed, with a reason.
+    pub assumed: u32,
+    /// Fitted to measurements by `lanemark fit`.
+    pub fitted: u32,
+}
+
+/// Something that was not asked or not answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Skipped {
+    /// The question.
+    pub question: String,
+    /// Of whom.
+    pub target: String,
+    /// Which variants.
+    pub what: String,
+    /// Why not.
+    pub because: String,
+}
+
+/// Which way to use for one size and direction on one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Advice {
+    /// The question whose answers were compared.
+    pub question: String,
+    /// On which target.
+    pub target: String,
+    /// For this transfer size.
+    pub size_bytes: u64,
+    /// The best way.
+    pub way: Way,
+    /// Its delivered rate.
+    pub delivered_rate_bytes_per_s_median: f64,
+    /// How many times the slowest way's rate that is.
+    pub times_the_slowest: f64,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// The JSON Schema of [`Record`], as text with a final newline.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Record);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}

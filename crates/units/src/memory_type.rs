@@ -1,0 +1,86 @@
+//! How the CPU treats an address: the x86 memory types.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// An x86 memory type, as it results for a page from MTRR and PAT.
+///
+/// | type | reads | stores | speculation |
+/// | --- | --- | --- | --- |
+/// | UC | uncached, one at a time, exact width | one at a time, exact width | never |
+/// | WC | uncached | gathered in 64 B buffers, order not kept | reads may be speculative |
+/// | WT | cached | to the device, and to the cached line | reads may be speculative |
+/// | WP | cached | to the device; the cached line is dropped | reads may be speculative |
+/// | WB | cached | cached | yes |
+///
+/// Source: Intel SDM volume 3, section "Methods of Caching Available"; AMD64 APM volume 2, section "Memory Types".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum MemoryType {
+    /// Strong uncacheable.
+    Uc,
+    /// Write combining.
+    Wc,
+    /// Write through.
+    Wt,
+    /// Write protected.
+    Wp,
+    /// Write back: ordinary memory.
+    Wb,
+}
+
+impl MemoryType {
+    /// Every memory type, in the order they are listed to users.
+    pub const ALL: [MemoryType; 5] = [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp, MemoryType::Wb];
+
+    /// The name in files and on the command line: `uc`, `wc`, `wt`, `wp`, `wb`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            MemoryType::Uc => "uc",
+            MemoryType::Wc => "wc",
+            MemoryType::Wt => "wt",
+            MemoryType::Wp => "wp",
+            MemoryType::Wb => "wb",
+        }
+    }
+
+    /// Whether a load may be answered from a cache line fetched earlier.
+    #[must_use]
+    pub const fn caches_loads(self) -> bool {
+        matches!(self, MemoryType::Wt | MemoryType::Wp | MemoryType::Wb)
+    }
+}
+
+impl fmt::Display for MemoryType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name().to_uppercase())
+    }
+}
+
+/// A name that is no memory type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a memory type: use uc, wc, wt, wp or wb")]
+pub struct UnknownMemoryType(pub String);
+
+impl FromStr for MemoryType {
+    type Err = UnknownMemoryType;
+
+    fn from_str(text: &str) -> Result<MemoryType, UnknownMemoryType> {
+        let wanted = text.to_ascii_lowercase();
+        MemoryType::ALL.into_iter().find(|kind| kind.name() == wanted).ok_or_else(|| UnknownMemoryType(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_and_others_are_refused() {
+        for kind in MemoryType::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        assert!("uc-".parse::<MemoryType>().is_err());
+    }
+}
