@@ -1,1 +1,103 @@
-//! To be written.
+//! A machine as data: cores and their buffers, driver costs, root complex, link, endpoint.
+//!
+//! A [`Platform`] is read from a TOML text ([`Platform::parse`]) in which every number stands with its
+//! origin: a source, a stated assumption, or the figures it was fitted to. The keys, their units, ranges
+//! and defaults are declared once, in [`spec`]; reading, checking, the JSON Schema ([`schema`]) and the
+//! table in the guide ([`key_table`]) all come from there. Nothing here reads a file or computes a result.
+
+#![forbid(unsafe_code)]
+
+mod check;
+pub mod memcpy;
+pub mod memory_type;
+mod param;
+mod preset;
+mod read;
+mod schema;
+pub mod spec;
+
+pub use param::{Origin, Param};
+pub use preset::{PRESETS, Preset, preset};
+pub use read::{PlatformError, Problem};
+pub use schema::{key_table, schema};
+pub use spec::{Bar, Core, Driver, Endpoint, Link, Region, RegionKind, RootComplex, WcPartialFlush};
+
+/// The version of the platform format this code reads.
+pub const SCHEMA: u32 = 1;
+
+/// A whole machine: one root port, one link, one endpoint, and the cores in front of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Platform {
+    /// Its name, as targets and records show it.
+    pub name: String,
+    /// One line: which processor and which card.
+    pub summary: String,
+    /// The cores.
+    pub core: Core,
+    /// The kernel driver; `None` if nothing is known about one.
+    pub driver: Option<Driver>,
+    /// The root complex.
+    pub root_complex: RootComplex,
+    /// The link between root port and endpoint.
+    pub link: Link,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// Its base address registers.
+    pub bars: Vec<Bar>,
+    /// What lies behind them.
+    pub regions: Vec<Region>,
+}
+
+impl Platform {
+    /// The region of this name.
+    #[must_use]
+    pub fn region(&self, name: &str) -> Option<&Region> {
+        self.regions.iter().find(|region| region.name == name)
+    }
+
+    /// The BAR of this index.
+    #[must_use]
+    pub fn bar(&self, index: u8) -> Option<&Bar> {
+        self.bars.iter().find(|bar| bar.index.value == u32::from(index))
+    }
+
+    /// The region that holds all of `len` bytes at `offset` in BAR `bar`.
+    #[must_use]
+    pub fn region_at(&self, bar: u8, offset: u64, len: u64) -> Option<&Region> {
+        let end = offset.checked_add(len)?;
+        self.regions.iter().find(|region| {
+            region.bar.value == u32::from(bar)
+                && offset >= region.offset_bytes.value
+                && end <= region.offset_bytes.value + region.size_bytes.value
+        })
+    }
+
+    /// A copy with one number replaced; `key` is a path such as `link.width_lanes` or
+    /// `region.sram.read_ns`, and the value is checked as if it stood in a file.
+    ///
+    /// # Errors
+    /// [`PlatformError`] if there is no such number or the value is out of its range.
+    pub fn with(&self, key: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
+        read::with(self, key, value, origin)
+    }
+
+    /// The number at a path as in [`Platform::with`], and where it comes from.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<(f64, Origin)> {
+        read::number_at(self, key)
+    }
+
+    /// How many numbers are given, assumed (defaults too) and fitted.
+    #[must_use]
+    pub fn origins(&self) -> [u32; 3] {
+        let mut counts = [0; 3];
+        self.each_param(&mut |origin| {
+            counts[match origin {
+                Origin::Given(_) => 0,
+                Origin::Assumed(_) | Origin::Default(_) => 1,
+                Origin::FittedTo(_) => 2,
+            }] += 1;
+        });
+        counts
+    }
+}

@@ -1,0 +1,178 @@
+//! The platform format as JSON Schema, as a table for people, and a platform as JSON.
+
+use crate::spec::{Key, Kind, Raw};
+use crate::{Bar, Core, Driver, Endpoint, Link, Origin, Platform, Region, RootComplex, SCHEMA};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+struct Part {
+    path: &'static str,
+    texts: &'static [&'static str],
+    keys: &'static [Key],
+    repeated: bool,
+    required: bool,
+}
+
+const PARTS: &[Part] = &[
+    Part { path: Core::PATH, texts: Core::TEXTS, keys: Core::KEYS, repeated: false, required: true },
+    Part { path: Driver::PATH, texts: Driver::TEXTS, keys: Driver::KEYS, repeated: false, required: false },
+    Part {
+        path: RootComplex::PATH,
+        texts: RootComplex::TEXTS,
+        keys: RootComplex::KEYS,
+        repeated: false,
+        required: true,
+    },
+    Part { path: Link::PATH, texts: Link::TEXTS, keys: Link::KEYS, repeated: false, required: true },
+    Part { path: Endpoint::PATH, texts: Endpoint::TEXTS, keys: Endpoint::KEYS, repeated: false, required: true },
+    Part { path: Bar::PATH, texts: Bar::TEXTS, keys: Bar::KEYS, repeated: true, required: true },
+    Part { path: Region::PATH, texts: Region::TEXTS, keys: Region::KEYS, repeated: true, required: true },
+];
+
+fn value_schema(kind: Kind) -> Value {
+    match kind {
+        Kind::Ns(max) => json!({"type": "number", "minimum": 0, "maximum": max}),
+        Kind::Number(min, max) => json!({"type": "number", "minimum": min, "maximum": max}),
+        Kind::Count(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::OneOf(these) => json!({"enum": these}),
+        Kind::Size(min, max) => json!({"oneOf": [
+            {"type": "integer", "minimum": min, "maximum": max},
+            {"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? ?(|B|[KMGT]iB|kB|MB|GB|TB)$"},
+        ]}),
+        Kind::Choice(words) => json!({"enum": words}),
+        Kind::Flag => json!({"type": "boolean"}),
+    }
+}
+
+fn key_schema(key: &Key) -> Value {
+    let text = json!({"type": "string", "minLength": 1});
+    json!({
+        "description": key.doc.trim(),
+        "type": "object",
+        "properties": {
+            "value": value_schema(key.kind),
+            "source": text,
+            "assumed": text,
+            "fitted_to": {"type": "array", "items": text, "minItems": 1},
+        },
+        "required": ["value"],
+        "oneOf": [{"required": ["source"]}, {"required": ["assumed"]}, {"required": ["fitted_to"]}],
+        "additionalProperties": false,
+    })
+}
+
+fn part_schema(part: &Part) -> Value {
+    let mut properties = Map::new();
+    for text in part.texts {
+        properties.insert((*text).to_owned(), json!({"type": "string", "minLength": 1}));
+    }
+    for key in part.keys {
+        properties.insert(key.name.to_owned(), key_schema(key));
+    }
+    let required: Vec<&str> = part
+        .texts
+        .iter()
+        .copied()
+        .chain(part.keys.iter().filter(|key| key.default.is_none()).map(|key| key.name))
+        .collect();
+    let table = json!({
+        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+    });
+    if part.repeated { json!({"type": "array", "items": table, "minItems": 1}) } else { table }
+}
+
+/// The JSON Schema of a platform file (TOML read as JSON), as text with a final newline.
+#[must_use]
+pub fn schema() -> String {
+    let mut properties = Map::new();
+    properties.insert("schema".to_owned(), json!({"const": SCHEMA}));
+    for text in ["name", "summary"] {
+        properties.insert(text.to_owned(), json!({"type": "string", "minLength": 1}));
+    }
+    for part in PARTS {
+        properties.insert(part.path.to_owned(), part_schema(part));
+    }
+    let required: Vec<&str> = ["schema", "name", "summary"]
+        .into_iter()
+        .chain(PARTS.iter().filter(|part| part.required).map(|part| part.path))
+        .collect();
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Lanemark platform file",
+        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+    });
+    format!("{schema:#}\n")
+}
+
+/// The keys as Markdown tables, one a section: for the guide, which a test compares.
+#[must_use]
+pub fn key_table() -> String {
+    let mut text = String::new();
+    for part in PARTS {
+        let (open, close) = if part.repeated { ("[[", "]]") } else { ("[", "]") };
+        let optional = if part.required { "" } else { " (may be left out)" };
+        let _ = write!(text, "### `{open}{}{close}`{optional}\n\n", part.path);
+        for name in part.texts {
+            let _ = writeln!(text, "`{name}` is a plain text in quotes.\n");
+        }
+        text.push_str("| key | meaning | value | default |\n| --- | --- | --- | --- |\n");
+        for key in part.keys {
+            let wanted = key.kind.wanted();
+            let wanted = wanted.strip_prefix("must be ").unwrap_or(&wanted);
+            let default =
+                key.default.map_or("none: must be there".to_owned(), |(value, because)| format!("{value}: {because}"));
+            let _ = writeln!(text, "| `{}` | {} | {wanted} | {default} |", key.name, key.doc.trim());
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn param_json(raw: Raw, origin: &Origin) -> Value {
+    let value = match raw {
+        Raw::Number(number) => json!(number),
+        Raw::Whole(whole) => json!(whole),
+        Raw::Word(word) => json!(word),
+        Raw::Flag(flag) => json!(flag),
+    };
+    match origin {
+        Origin::Given(source) => json!({"value": value, "source": source}),
+        Origin::Assumed(why) => json!({"value": value, "assumed": why}),
+        Origin::FittedTo(ids) => json!({"value": value, "fitted_to": ids}),
+        Origin::Default(why) => json!({"value": value, "assumed": format!("default: {why}")}),
+    }
+}
+
+type Visit<'a> = dyn FnMut(&'static str, Raw, &Origin) + 'a;
+
+fn section_json(texts: &[(&str, &str)], each: impl Fn(&mut Visit<'_>)) -> Value {
+    let mut map: Map<String, Value> = texts.iter().map(|(key, text)| ((*key).to_owned(), json!(text))).collect();
+    each(&mut |key, raw, origin| {
+        map.insert(key.to_owned(), param_json(raw, origin));
+    });
+    Value::Object(map)
+}
+
+impl Platform {
+    /// The platform as JSON in the shape of its file, defaults filled in.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut file = json!({
+            "schema": SCHEMA,
+            "name": self.name,
+            "summary": self.summary,
+            "core": section_json(&[("name", &self.core.name)], |visit| self.core.each(visit)),
+            "root_complex": section_json(&[], |visit| self.root_complex.each(visit)),
+            "link": section_json(&[], |visit| self.link.each(visit)),
+            "endpoint": section_json(&[("name", &self.endpoint.name)], |visit| self.endpoint.each(visit)),
+            "bar": self.bars.iter().map(|bar| section_json(&[], |visit| bar.each(visit))).collect::<Vec<_>>(),
+            "region": self.regions.iter()
+                .map(|region| section_json(&[("name", &region.name)], |visit| region.each(visit)))
+                .collect::<Vec<_>>(),
+        });
+        if let Some(driver) = &self.driver {
+            file["driver"] = section_json(&[], |visit| driver.each(visit));
+        }
+        file
+    }
+}

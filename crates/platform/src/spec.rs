@@ -1,0 +1,409 @@
+//! The keys of a platform file, declared once: name, unit, range, default, meaning.
+//!
+//! Each `section!` makes a struct with one [`Param`] a key, its reader and its rows for schema and guide.
+//! A key ends in its unit; a key without one is a count or a choice.
+
+use crate::memcpy::Variant;
+use crate::param::Param;
+use crate::read::Section;
+use lanemark_units::Ticks;
+
+/// What values a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Nanoseconds, 0 or more, up to this.
+    Ns(f64),
+    /// A number between two bounds.
+    Number(f64, f64),
+    /// A whole number between two bounds.
+    Count(u64, u64),
+    /// One of these whole numbers.
+    OneOf(&'static [u64]),
+    /// Bytes, as a whole number or as text with a unit (`"64KiB"`), between two bounds.
+    Size(u64, u64),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
+}
+
+/// One key: the row behind reader, schema and guide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    /// Its name; the unit is its last part.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The value where the key is absent, as in a file, and what it stands for; `None` if it must be there.
+    pub default: Option<(&'static str, &'static str)>,
+}
+
+/// What a checked value can be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Raw {
+    /// From [`Kind::Ns`] or [`Kind::Number`].
+    Number(f64),
+    /// From [`Kind::Count`], [`Kind::OneOf`] or [`Kind::Size`].
+    Whole(u64),
+    /// From [`Kind::Choice`].
+    Word(&'static str),
+    /// From [`Kind::Flag`].
+    Flag(bool),
+}
+
+/// A type a checked value turns into, and back for printing.
+pub(crate) trait Value: Sized {
+    fn from_raw(raw: &Raw) -> Option<Self>;
+    fn to_raw(&self) -> Raw;
+}
+
+impl Value for f64 {
+    fn from_raw(raw: &Raw) -> Option<f64> {
+        if let Raw::Number(number) = raw { Some(*number) } else { None }
+    }
+    fn to_raw(&self) -> Raw {
+        Raw::Number(*self)
+    }
+}
+
+impl Value for Ticks {
+    fn from_raw(raw: &Raw) -> Option<Ticks> {
+        if let Raw::Number(ns) = raw { Ticks::from_ns(*ns).ok() } else { None }
+    }
+    fn to_raw(&self) -> Raw {
+        Raw::Number(self.as_ns())
+    }
+}
+
+impl Value for u64 {
+    fn from_raw(raw: &Raw) -> Option<u64> {
+        if let Raw::Whole(whole) = raw { Some(*whole) } else { None }
+    }
+    fn to_raw(&self) -> Raw {
+        Raw::Whole(*self)
+    }
+}
+
+impl Value for u32 {
+    fn from_raw(raw: &Raw) -> Option<u32> {
+        u64::from_raw(raw).and_then(|whole| u32::try_from(whole).ok())
+    }
+    fn to_raw(&self) -> Raw {
+        Raw::Whole(u64::from(*self))
+    }
+}
+
+impl Value for bool {
+    fn from_raw(raw: &Raw) -> Option<bool> {
+        if let Raw::Flag(flag) = raw { Some(*flag) } else { None }
+    }
+    fn to_raw(&self) -> Raw {
+        Raw::Flag(*self)
+    }
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name {
+            $($(#[$vdoc])* $variant,)*
+        }
+
+        impl $name {
+            /// The words in a file, in the order of the variants.
+            pub const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The word in a file.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$variant => $word,)* }
+            }
+        }
+
+        impl Value for $name {
+            fn from_raw(raw: &Raw) -> Option<$name> {
+                match raw {
+                    $(Raw::Word($word) => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+            fn to_raw(&self) -> Raw {
+                Raw::Word(self.word())
+            }
+        }
+    };
+}
+
+words! {
+    /// Who made the processor; decides the table of effective memory types.
+    Vendor {
+        /// Intel.
+        Intel = "intel",
+        /// AMD.
+        Amd = "amd",
+    }
+}
+
+words! {
+    /// How a write-combining buffer that is not full is written out.
+    WcPartialFlush {
+        /// In aligned pieces of 8 B, each with its byte enables.
+        EightBytes = "8B",
+        /// In aligned pieces of 4 B, each with its byte enables.
+        Dw = "dw",
+        /// In one piece per contiguous run of valid bytes.
+        Contiguous = "contiguous",
+    }
+}
+
+words! {
+    /// What stands behind a region.
+    RegionKind {
+        /// Registers: each access may have a side effect.
+        Registers = "registers",
+        /// On-chip or board SRAM.
+        Sram = "sram",
+        /// DRAM with counters of beats, cleared by reading.
+        Ddr = "ddr",
+        /// A queue: every write is an entry, every read takes one.
+        Fifo = "fifo",
+    }
+}
+
+impl Value for Variant {
+    fn from_raw(raw: &Raw) -> Option<Variant> {
+        if let Raw::Word(word) = raw { Variant::from_name(word) } else { None }
+    }
+    fn to_raw(&self) -> Raw {
+        Raw::Word(self.name())
+    }
+}
+
+macro_rules! section {
+    (
+        $(#[$doc:meta])*
+        $name:ident [$path:literal] {
+            $(text { $($(#[$tdoc:meta])* $text:ident,)* })?
+            $(
+                $(#[doc = $kdoc:literal])+
+                $key:ident: $type:ty = $kind:expr $(, default $default:literal because $because:literal)?;
+            )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($($(#[$tdoc])* pub $text: String,)*)?
+            $($(#[doc = $kdoc])+ pub $key: Param<$type>,)*
+        }
+
+        impl $name {
+            /// The section's name in a file.
+            pub const PATH: &'static str = $path;
+            /// Keys that are plain text and need no source.
+            pub const TEXTS: &'static [&'static str] = &[$($(stringify!($text),)*)?];
+            /// The other keys.
+            pub const KEYS: &'static [Key] = &[$(Key {
+                name: stringify!($key),
+                doc: concat!($($kdoc),+),
+                kind: $kind,
+                default: section!(@default $($default, $because)?),
+            },)*];
+
+            /// Reads the section; every problem in it is noted, and `None` comes back if there was one.
+            pub(crate) fn read(section: &mut Section<'_, '_>) -> Option<$name> {
+                $($(let $text = section.text(stringify!($text));)*)?
+                $(let $key = section.param(Self::KEYS, stringify!($key));)*
+                section.refuse_others(Self::TEXTS, Self::KEYS);
+                Some($name { $($($text: $text?,)*)? $($key: $key?,)* })
+            }
+
+            pub(crate) fn each(&self, visit: &mut dyn FnMut(&'static str, Raw, &crate::Origin)) {
+                $(visit(stringify!($key), self.$key.value.to_raw(), &self.$key.origin);)*
+            }
+
+            /// Replaces one number and says whether the key was there and took the value.
+            pub(crate) fn set(&mut self, key: &str, raw: &Raw, origin: &crate::Origin) -> bool {
+                match key {
+                    $(stringify!($key) => match Value::from_raw(raw) {
+                        Some(value) => {
+                            self.$key = Param { value, origin: origin.clone(), line: self.$key.line };
+                            true
+                        }
+                        None => false,
+                    },)*
+                    _ => false,
+                }
+            }
+        }
+    };
+    (@default) => { None };
+    (@default $default:literal, $because:literal) => { Some(($default, $because)) };
+}
+
+/// 2^63: larger than any BAR.
+const HUGE: u64 = 1 << 63;
+
+section! {
+    /// The cores and the buffers each of them has.
+    Core ["core"] {
+        text {
+            /// The processor's name.
+            name,
+        }
+        /// Who made it; decides the table of effective memory types.
+        vendor: Vendor = Kind::Choice(Vendor::WORDS);
+        /// Cores that may take part in a plan.
+        cores: u32 = Kind::Count(1, 1024), default "1" because "one core";
+        /// Clock while measuring.
+        clock_ghz: f64 = Kind::Number(0.1, 10.0);
+        /// Cycles one iteration of a compiled loop of 1 to 8 B stores takes.
+        store_loop_cycles: f64 = Kind::Number(0.25, 100.0), default "1" because "an optimised loop stores once a cycle";
+        /// Widest plain vector register.
+        vector_bytes: u32 = Kind::OneOf(&[16, 32, 64]);
+        /// Whether the core has MOVDIRI and MOVDIR64B.
+        direct_stores: bool = Kind::Flag, default "false" because "not before Tremont and Tiger Lake";
+        /// Which memcpy programs on it use.
+        memcpy: Variant = Kind::Choice(Variant::NAMES);
+        /// Stores that may have retired and not yet left the core.
+        store_buffer_entries: u32 = Kind::Count(1, 1024);
+        /// Write-combining buffers of 64 B.
+        wc_buffers: u32 = Kind::Count(1, 128);
+        /// How a write-combining buffer that is not full is written out.
+        wc_partial_flush: WcPartialFlush = Kind::Choice(WcPartialFlush::WORDS);
+        /// Unfenced loads from WC memory that may be under way together.
+        wc_loads_in_flight: u32 = Kind::Count(1, 128), default "1" because "no overlap of uncached loads";
+        /// Buffers of 64 B that MOVNTDQA fills from WC memory; 0 if it is an ordinary load.
+        streaming_load_buffers: u32 = Kind::Count(0, 128);
+        /// Lines of WT, WP or WB memory that may be fetched together.
+        fill_buffers: u32 = Kind::Count(1, 128);
+        /// Latency of a load that hits the first-level cache.
+        cached_load_ns: Ticks = Kind::Ns(1e6);
+        /// SFENCE with nothing to wait for.
+        sfence_ns: Ticks = Kind::Ns(1e6);
+        /// LFENCE with nothing to wait for.
+        lfence_ns: Ticks = Kind::Ns(1e6);
+        /// MFENCE or a locked instruction with nothing to wait for.
+        mfence_ns: Ticks = Kind::Ns(1e6);
+        /// Taking an interrupt and returning from it.
+        interrupt_ns: Ticks = Kind::Ns(1e6), default "1000" because "a short handler on a desktop kernel";
+        /// Reading the time-stamp counter once.
+        timestamp_ns: Ticks = Kind::Ns(1e6);
+    }
+}
+
+section! {
+    /// What a kernel driver costs.
+    Driver ["driver"] {
+        /// One call, entry to return, besides the copying.
+        call_ns: Ticks = Kind::Ns(1e9);
+        /// Width of the loads and stores it copies with.
+        copy_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]);
+    }
+}
+
+section! {
+    /// The way from a core to the root port.
+    RootComplex ["root_complex"] {
+        /// From a core to the root complex and back: after it a posted write is acknowledged to the core.
+        core_round_trip_ns: Ticks = Kind::Ns(1e6);
+        /// Posted writes it holds on their way to the link.
+        posted_queue_entries: u32 = Kind::Count(1, 4096);
+    }
+}
+
+section! {
+    /// The link between the root port and the endpoint.
+    Link ["link"] {
+        /// PCIe generation it trained at.
+        generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5]);
+        /// Width it trained at.
+        width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
+        /// Max_Payload_Size.
+        mps_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]);
+        /// Max_Read_Request_Size.
+        mrrs_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "512" because "the reset value";
+        /// Read Completion Boundary.
+        rcb_bytes: u32 = Kind::OneOf(&[64, 128]), default "64" because "the reset value";
+        /// From the last bit sent to the packet checked at the other end.
+        one_way_ns: Ticks = Kind::Ns(1e9);
+        /// Posted header credits the endpoint advertises.
+        posted_header_credits: u32 = Kind::Count(1, 127);
+        /// Posted data credits of 16 B the endpoint advertises.
+        posted_data_credits: u32 = Kind::Count(8, 2047);
+        /// Non-posted header credits the endpoint advertises.
+        nonposted_header_credits: u32 = Kind::Count(1, 127);
+    }
+}
+
+section! {
+    /// The endpoint between link and regions.
+    Endpoint ["endpoint"] {
+        text {
+            /// The card's name.
+            name,
+        }
+        /// From a packet checked to the request at its region.
+        ingress_ns: Ticks = Kind::Ns(1e9);
+        /// From a region's answer to the completion at the link.
+        egress_ns: Ticks = Kind::Ns(1e9);
+    }
+}
+
+section! {
+    /// One base address register.
+    Bar ["bar"] {
+        /// Which one.
+        index: u32 = Kind::Count(0, 5);
+        /// Where the host mapped it; from 4 GiB on, requests need 4 DW headers.
+        address_bytes: u64 = Kind::Size(0, HUGE);
+        /// Length of its window, a power of two.
+        size_bytes: u64 = Kind::Size(16, HUGE);
+        /// Whether it is prefetchable.
+        prefetchable: bool = Kind::Flag;
+    }
+}
+
+section! {
+    /// What lies behind a part of a BAR.
+    Region ["region"] {
+        text {
+            /// How plans and other keys call it.
+            name,
+        }
+        /// In which BAR.
+        bar: u32 = Kind::Count(0, 5);
+        /// Where it starts in the BAR.
+        offset_bytes: u64 = Kind::Size(0, HUGE);
+        /// How long it is.
+        size_bytes: u64 = Kind::Size(1, HUGE);
+        /// What it is.
+        kind: RegionKind = Kind::Choice(RegionKind::WORDS);
+        /// Bytes of its data path: an access takes as many beats as aligned pieces it touches.
+        beat_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64, 128]);
+        /// Time between two beats.
+        beat_ns: Ticks = Kind::Ns(1e9);
+        /// From a read request at the region to its first beat.
+        read_ns: Ticks = Kind::Ns(1e9);
+        /// Entries, if it is a queue.
+        fifo_entries: u32 = Kind::Count(1, 1 << 20), default "1024" because "deep enough for tests; only queues use it";
+    }
+}
+
+impl crate::Platform {
+    pub(crate) fn each_param(&self, visit: &mut dyn FnMut(&crate::Origin)) {
+        let mut visit = |_: &'static str, _: Raw, origin: &crate::Origin| visit(origin);
+        self.core.each(&mut visit);
+        if let Some(driver) = &self.driver {
+            driver.each(&mut visit);
+        }
+        self.root_complex.each(&mut visit);
+        self.link.each(&mut visit);
+        self.endpoint.each(&mut visit);
+        self.bars.iter().for_each(|bar| bar.each(&mut visit));
+        self.regions.iter().for_each(|region| region.each(&mut visit));
+    }
+}
