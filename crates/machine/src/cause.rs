@@ -16,6 +16,8 @@ pub enum Cause {
     RootComplex,
     /// The link was sending something else.
     LinkBusy,
+    /// Flow-control credits were on their way back from a receiver that was not busy.
+    Credit,
     /// The receiver had returned no flow-control credit, because the device accepts no faster.
     Device,
     /// A read went to the device and its completion came back.
@@ -28,13 +30,14 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
         Cause::Buffers,
         Cause::RootComplex,
         Cause::LinkBusy,
+        Cause::Credit,
         Cause::Device,
         Cause::ReadRoundTrip,
         Cause::Fence,
@@ -57,6 +60,7 @@ impl Cause {
             Cause::Buffers => "buffers",
             Cause::RootComplex => "root_complex",
             Cause::LinkBusy => "link_busy",
+            Cause::Credit => "credit",
             Cause::Device => "device",
             Cause::ReadRoundTrip => "read_round_trip",
             Cause::Fence => "fence",
@@ -74,6 +78,7 @@ impl Cause {
             Cause::Buffers => "every write-combining or fill buffer is in use",
             Cause::RootComplex => "the root complex takes requests no faster",
             Cause::LinkBusy => "the link is busy",
+            Cause::Credit => "flow-control credits are on their way back",
             Cause::Device => "the device accepts data no faster",
             Cause::ReadRoundTrip => "the completion of a read is on its way",
             Cause::Fence => "a fence waits for earlier accesses",

@@ -280,6 +280,8 @@ section! {
         streaming_load_buffers: u32 = Kind::Count(0, 128);
         /// Lines of WT, WP or WB memory that may be fetched together.
         fill_buffers: u32 = Kind::Count(1, 128);
+        /// Lines of WT, WP or WB memory a core keeps, the oldest given up first.
+        cached_lines: u32 = Kind::Count(1, 1 << 20), default "512" because "a first-level data cache of 32 KiB";
         /// Latency of a load that hits the first-level cache.
         cached_load_ns: Ticks = Kind::Ns(1e6);
         /// SFENCE with nothing to wait for.

@@ -1,1 +1,19 @@
-//! To be written.
+//! The virtual platform: an engine without a PCIe word in it, parts, and boards built from a platform.
+//!
+//! A simulation is a value: two live side by side, and the same platform and plan give the same result to
+//! the byte. Every wait of a core is charged to the constraint that became ready last.
+//!
+//! Start with [`SimulatedMachine`], which answers plans, or with [`Board`] and its three calls; then read
+//! `part/link.rs` to see how a part looks and `board.rs` to see how parts meet.
+
+#![forbid(unsafe_code)]
+
+mod board;
+pub mod engine;
+mod machine;
+pub mod part;
+mod tlp;
+
+pub use board::{Board, BoardError, Crossing, OUTSIDE};
+pub use machine::SimulatedMachine;
+pub use tlp::{Tlp, TlpKind, span};

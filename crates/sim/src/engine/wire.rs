@@ -1,0 +1,82 @@
+//! What travels with a constant latency, in order.
+
+use lanemark_units::Ticks;
+use std::collections::VecDeque;
+
+/// A first-in first-out line with the time each item arrives. Arrivals never run backwards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire<T> {
+    items: VecDeque<(Ticks, T)>,
+}
+
+impl<T> Default for Wire<T> {
+    fn default() -> Wire<T> {
+        Wire { items: VecDeque::with_capacity(64) }
+    }
+}
+
+impl<T> Wire<T> {
+    /// Lets `item` arrive at `at`.
+    ///
+    /// # Panics
+    /// If something already on the wire arrives later: then it is not a wire, and the caller has a defect.
+    #[inline]
+    pub fn send(&mut self, at: Ticks, item: T) {
+        assert!(self.items.back().is_none_or(|last| last.0 <= at), "an item overtakes on a wire at {at:?}");
+        self.items.push_back((at, item));
+    }
+
+    /// When the first item arrives; [`Ticks::NEVER`] if there is none.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> Ticks {
+        self.items.front().map_or(Ticks::NEVER, |first| first.0)
+    }
+
+    /// The first item, if it has arrived by `now`.
+    #[inline]
+    pub fn take(&mut self, now: Ticks) -> Option<T> {
+        if self.due() <= now { self.items.pop_front().map(|(_, item)| item) } else { None }
+    }
+
+    /// The first item, arrived or not.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<&T> {
+        self.items.front().map(|(_, item)| item)
+    }
+
+    /// How many items are on the wire.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether nothing is on the wire.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_arrives_at_its_time_and_not_a_tick_before() {
+        let mut wire = Wire::default();
+        wire.send(Ticks(5), 'a');
+        assert_eq!(wire.take(Ticks(4)), None);
+        assert_eq!(wire.take(Ticks(5)), Some('a'));
+        assert_eq!(wire.due(), Ticks::NEVER);
+    }
+
+    #[test]
+    #[should_panic(expected = "overtakes")]
+    fn overtaking_is_a_defect() {
+        let mut wire = Wire::default();
+        wire.send(Ticks(5), ());
+        wire.send(Ticks(4), ());
+    }
+}

@@ -1,0 +1,278 @@
+//! A simulated platform as a machine that answers plans.
+
+use crate::board::{Board, BoardError};
+use crate::part::program::stored_bytes;
+use lanemark_machine::{
+    Access, Cause, Clockwork, Confirmed, Facts, Lane, Machine, MachineError, Op, Order, Plan, Region, RegionKind, Sample,
+    Samples, Span, Traffic, Unsupported, Verb, Wait, Width,
+};
+use lanemark_platform::{Platform, RegionKind as Kind};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
+
+/// A simulated platform.
+///
+/// Every sample starts on a quiet board and continues the same memory, so that all samples of a plan are
+/// equal unless the plan itself makes them differ.
+#[derive(Debug)]
+pub struct SimulatedMachine {
+    platform: Platform,
+    facts: Facts,
+    board: Board,
+    passes_done: u64,
+}
+
+impl SimulatedMachine {
+    /// Builds the platform's board.
+    ///
+    /// # Errors
+    /// [`BoardError`], as [`Board::new`].
+    pub fn new(platform: &Platform) -> Result<SimulatedMachine, BoardError> {
+        Ok(SimulatedMachine {
+            facts: facts(platform),
+            board: Board::new(platform)?,
+            platform: platform.clone(),
+            passes_done: 0,
+        })
+    }
+
+    /// The board, to look closer.
+    pub fn board_mut(&mut self) -> &mut Board {
+        &mut self.board
+    }
+
+    fn unsupported(&self, what: impl Into<String>, because: impl Into<String>) -> Unsupported {
+        Unsupported { what: what.into(), machine: self.facts.name.clone(), because: because.into() }
+    }
+
+    fn check_access(&self, verb: Verb, access: Access, span: &Span) -> Result<(), Unsupported> {
+        if span.memory_type == MemoryType::Wb {
+            let because = "device memory cannot be written back: the device does not take part in coherence";
+            return Err(self.unsupported("a BAR mapped WB", because));
+        }
+        if !self.facts.accesses(verb).contains(&access) {
+            let what = format!("{} by {access}", if verb == Verb::Load { "loading" } else { "storing" });
+            return Err(self.unsupported(what, format!("{} has no such instruction", self.platform.core.name)));
+        }
+        if access == Access::Movdir64b && (!span.at.offset.is_multiple_of(64) || !span.len.is_multiple_of(64)) {
+            return Err(self.unsupported("movdir64b", "it moves whole 64 B lines only"));
+        }
+        let aligned = |width: Width| span.at.offset.is_multiple_of(width.bytes());
+        match access {
+            Access::NonTemporal(width) if !aligned(width) => {
+                Err(self.unsupported(access.to_string(), format!("its address must be a multiple of {} B", width.bytes())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_span(&self, span: &Span) -> Result<(), MachineError> {
+        match self.platform.region_at(span.at.bar, span.at.offset, span.len) {
+            Some(_) => Ok(()),
+            None => Err(MachineError::OutOfRange {
+                machine: self.facts.name.clone(),
+                at: span.at,
+                len: span.len,
+                regions: self.facts.regions.iter().map(Region::to_string).collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), MachineError> {
+        for lane in &plan.lanes {
+            for op in &lane.body {
+                match op {
+                    Op::Stream(stream) => self.check_span(&stream.span)?,
+                    Op::Driver(call) => self.check_span(&call.span)?,
+                    Op::FlushLines(span) => self.check_span(span)?,
+                    _ => {}
+                }
+            }
+        }
+        Ok(self.supports(plan)?)
+    }
+
+    fn timeout(&mut self, plan: &Plan, waiting_for: Option<Cause>) -> MachineError {
+        let machine = self.facts.name.clone();
+        let waiting_for = waiting_for.map_or("its instructions", Cause::explanation).to_owned();
+        if self.board.is_idle() {
+            MachineError::Stuck { machine, at: self.board.now(), waiting_for }
+        } else {
+            MachineError::Timeout { machine, after: plan.timeout, waiting_for }
+        }
+    }
+
+    /// Runs the lanes `passes` times; then everything gathered leaves and is accepted.
+    fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, [Ticks; Cause::ALL.len()]), MachineError> {
+        let start = self.board.now();
+        let deadline = start + plan.timeout;
+        for lane in &plan.lanes {
+            self.board.start(lane, passes, self.passes_done);
+        }
+        self.passes_done += passes;
+        let cores = |board: &Board, busy: fn(&crate::part::core::Core) -> bool| {
+            plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
+        };
+        if !self.board.run_while(deadline, |board| cores(board, |core| !core.is_done())) {
+            let waiting_for = self.board.core(plan.lanes[0].core as usize).waiting_for();
+            return Err(self.timeout(plan, waiting_for));
+        }
+        let first = plan.lanes[0].core as usize;
+        let issue = self.board.core(first).issued_at().since(start);
+        let waits = self.board.waits(first);
+        for lane in &plan.lanes {
+            self.board.flush(lane.core as usize);
+        }
+        if !self.board.run_while(deadline + plan.timeout, |board| !board.is_idle()) {
+            return Err(self.timeout(plan, None));
+        }
+        let stores = plan.lanes.iter().flat_map(|lane| &lane.body).any(stores);
+        let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { issue };
+        Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { issue }) }, waits))
+    }
+
+    /// Compares the region with what the last pass of the only stream stored.
+    fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
+        let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
+        let stream = body.iter().find_map(|op| if let Op::Stream(stream) = op { Some(stream) } else { None })?;
+        if stream.verb != Verb::Store || stream.order != Order::Ascending || body.iter().filter(|op| op.bytes() > 0).count() != 1
+        {
+            return None;
+        }
+        let region = self.platform.region_at(stream.span.at.bar, stream.span.at.offset, stream.span.len)?;
+        let (name, offset) = (region.name.clone(), stream.span.at.offset - region.offset_bytes.value);
+        if matches!(region.kind.value, Kind::Fifo | Kind::Registers) {
+            return None;
+        }
+        let bus = self.platform.bar(stream.span.at.bar)?.address_bytes.value + stream.span.at.offset;
+        let turn = self.passes_done - 1;
+        let region = self.board.region_mut(&name)?;
+        let (mut found, mut meant) = ([0; 4096], [0; 4096]);
+        let mut confirmed = 0;
+        for done in (0..stream.span.len).step_by(found.len()) {
+            let len = (stream.span.len - done).min(found.len() as u64) as usize;
+            region.memory.read(offset + done, &mut found[..len]);
+            stored_bytes(bus + done, turn, &mut meant[..len]);
+            confirmed += found[..len].iter().zip(&meant[..len]).filter(|(found, meant)| found == meant).count() as u64;
+        }
+        Some(Confirmed { claimed_bytes: stream.span.len, confirmed_bytes: confirmed })
+    }
+}
+
+fn stores(op: &Op) -> bool {
+    match op {
+        Op::Stream(stream) => stream.verb == Verb::Store,
+        Op::Driver(call) => call.verb == Verb::Store,
+        _ => false,
+    }
+}
+
+impl Machine for SimulatedMachine {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        if plan.lanes.is_empty() || plan.passes == 0 {
+            return Err(self.unsupported("an empty plan", "there is nothing to time"));
+        }
+        for (place, lane) in plan.lanes.iter().enumerate() {
+            if lane.core >= self.facts.cores {
+                return Err(self.unsupported(format!("core {}", lane.core), format!("it has {}", self.facts.cores)));
+            }
+            if plan.lanes[..place].iter().any(|other| other.core == lane.core) {
+                return Err(self.unsupported("two lanes on one core", "each core runs one lane"));
+            }
+            for op in &lane.body {
+                match op {
+                    Op::Stream(stream) => self.check_access(stream.verb, stream.access, &stream.span)?,
+                    Op::Driver(call) => {
+                        if self.platform.driver.is_none() {
+                            return Err(self.unsupported("a driver call", "its platform file has no [driver] section"));
+                        }
+                        if call.call_bytes == 0 {
+                            return Err(self.unsupported("a driver call of 0 B", "it would never end"));
+                        }
+                        self.check_access(call.verb, Access::Plain(call.width), &call.span)?;
+                    }
+                    Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => {}
+                    _ => return Err(self.unsupported("an operation of a newer plan", "this simulator does not know it")),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        self.check(plan)?;
+        samples.clear();
+        if plan.warmup_passes > 0 {
+            self.run_passes(plan, plan.warmup_passes)?;
+        }
+        let before = self.board.crossed();
+        let mut waits = [Ticks::ZERO; Cause::ALL.len()];
+        for _ in 0..samples.count_wanted() {
+            let (sample, waited) = self.run_passes(plan, plan.passes)?;
+            samples.taken.push(sample);
+            waits.iter_mut().zip(waited).for_each(|(sum, span)| *sum += span);
+        }
+        let after = self.board.crossed();
+        samples.waits = Cause::ALL
+            .into_iter()
+            .zip(waits)
+            .filter(|(_, span)| *span > Ticks::ZERO)
+            .map(|(cause, span)| Wait { cause, span })
+            .collect();
+        samples.traffic = Some(Traffic {
+            write_tlps: after.0.writes - before.0.writes,
+            read_tlps: after.0.reads - before.0.reads,
+            completion_tlps: after.1.completions - before.1.completions,
+            payload_bytes: after.0.payload_bytes + after.1.payload_bytes - before.0.payload_bytes - before.1.payload_bytes,
+        });
+        samples.confirmed = self.confirm(plan);
+        Ok(())
+    }
+}
+
+fn facts(platform: &Platform) -> Facts {
+    let core = &platform.core;
+    let vectors = |access: fn(Width) -> Access| {
+        [Width::B16, Width::B32, Width::B64]
+            .into_iter()
+            .filter(|width| width.bytes() <= u64::from(core.vector_bytes.value))
+            .map(access)
+            .collect::<Vec<_>>()
+    };
+    let plain: Vec<Access> = [Width::B1, Width::B2, Width::B4, Width::B8].map(Access::Plain).to_vec();
+    let copies = [Access::Memcpy, Access::RepMovsb];
+    let mut stores = [&plain[..], &vectors(Access::Plain), &copies, &[Access::NonTemporal(Width::B8)]].concat();
+    stores.extend(vectors(Access::NonTemporal));
+    if core.direct_stores.value {
+        stores.extend([Access::Movdiri(Width::B4), Access::Movdiri(Width::B8), Access::Movdir64b]);
+    }
+    let mut loads = [&plain[..], &vectors(Access::Plain), &copies].concat();
+    loads.extend(vectors(Access::NonTemporal));
+    let regions = platform.regions.iter().map(|region| Region {
+        name: region.name.clone(),
+        at: BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value },
+        len: region.size_bytes.value,
+        kind: match region.kind.value {
+            Kind::Registers => RegionKind::Registers,
+            Kind::Sram | Kind::Ddr => RegionKind::Storage,
+            Kind::Fifo => RegionKind::Fifo,
+        },
+    });
+    Facts {
+        name: platform.name.clone(),
+        summary: platform.summary.clone(),
+        clockwork: Clockwork::Simulated,
+        cores: core.cores.value,
+        regions: regions.collect(),
+        memory_types: vec![MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp],
+        stores,
+        loads,
+        memcpy: core.memcpy.value.name().to_owned(),
+        driver_width: platform.driver.as_ref().and_then(|driver| {
+            Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
+        }),
+    }
+}

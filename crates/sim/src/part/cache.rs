@@ -1,0 +1,117 @@
+//! A core's cached lines of device memory (WT, WP), and the fill buffers that fetch them.
+//!
+//! Device memory is not kept coherent: when the device writes, a cached line stays as it was until it is
+//! flushed, stored to, or given up.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a cached load finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The line is here.
+    Hit,
+    /// The line is on its way.
+    Coming,
+    /// It must be fetched, and this fill buffer is free.
+    Fetch(usize),
+    /// It must be fetched, and no fill buffer is free.
+    Wait,
+}
+
+/// Lines and fill buffers of one core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    lines: BTreeMap<u64, [u8; 64]>,
+    oldest: VecDeque<u64>,
+    capacity: usize,
+    fills: Vec<Option<u64>>,
+}
+
+impl Cache {
+    /// Room for `capacity` lines and `fills` fetches together.
+    #[must_use]
+    pub fn new(capacity: usize, fills: usize) -> Cache {
+        Cache { lines: BTreeMap::new(), oldest: VecDeque::new(), capacity, fills: vec![None; fills] }
+    }
+
+    /// Looks for `line`.
+    #[must_use]
+    pub fn find(&self, line: u64) -> Found {
+        if self.lines.contains_key(&line) {
+            Found::Hit
+        } else if self.fills.contains(&Some(line)) {
+            Found::Coming
+        } else {
+            self.fills.iter().position(Option::is_none).map_or(Found::Wait, Found::Fetch)
+        }
+    }
+
+    /// The bytes of a line that is here.
+    #[must_use]
+    pub fn line(&self, line: u64) -> Option<&[u8; 64]> {
+        self.lines.get(&line)
+    }
+
+    /// Whether fill buffer `place` fetches `line`.
+    #[must_use]
+    pub fn is_filling(&self, place: usize, line: u64) -> bool {
+        self.fills[place] == Some(line)
+    }
+
+    /// Fill buffer `place` fetches `line`.
+    pub fn fetch(&mut self, place: usize, line: u64) {
+        self.fills[place] = Some(line);
+    }
+
+    /// Fill buffer `place` has got its line.
+    pub fn fill(&mut self, place: usize, data: &[u8; 64]) {
+        let Some(line) = self.fills[place].take() else { return };
+        if self.lines.insert(line, *data).is_none() {
+            self.oldest.push_back(line);
+        }
+        while self.lines.len() > self.capacity {
+            if let Some(old) = self.oldest.pop_front() {
+                self.lines.remove(&old);
+            }
+        }
+    }
+
+    /// Drops a line, if it is here.
+    pub fn drop_line(&mut self, line: u64) {
+        if self.lines.remove(&line).is_some() {
+            self.oldest.retain(|other| *other != line);
+        }
+    }
+
+    /// A store through the cache: bytes of a line that is here change with it.
+    pub fn update(&mut self, address: u64, data: &[u8]) {
+        if let Some(line) = self.lines.get_mut(&(address & !63)) {
+            let offset = (address % 64) as usize;
+            line[offset..offset + data.len()].copy_from_slice(data);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_given_up_is_the_oldest() {
+        let mut cache = Cache::new(2, 1);
+        for line in [0, 64, 128] {
+            cache.fetch(0, line);
+            cache.fill(0, &[0; 64]);
+        }
+        assert_eq!((cache.find(0), cache.find(64), cache.find(128)), (Found::Fetch(0), Found::Hit, Found::Hit));
+    }
+
+    #[test]
+    fn fetches_beyond_the_fill_buffers_wait() {
+        let mut cache = Cache::new(8, 2);
+        cache.fetch(0, 0);
+        assert_eq!(cache.find(64), Found::Fetch(1));
+        cache.fetch(1, 64);
+        assert_eq!((cache.find(64), cache.find(128)), (Found::Coming, Found::Wait));
+    }
+}

@@ -1,0 +1,340 @@
+//! An endpoint: takes TLPs in order, hands them to regions, returns credits and completions.
+//!
+//! ```text
+//!  link --> receive buffer --ingress--> region beats --> bytes, FIFO entries, counters
+//!                                          |
+//!  link <------------- egress <------------+ completions
+//! ```
+//!
+//! A write leaves the receive buffer, and its credits with it, when its last beat is accepted.
+
+use crate::engine::{Slab, Slot, Wire};
+use crate::part::link::Credits;
+use crate::part::memory::Memory;
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_machine::Cause;
+use lanemark_units::Ticks;
+use std::collections::VecDeque;
+
+/// What a region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Registers of 8 B: reading clears the ones marked so, writing to a marked one sets bits.
+    Registers,
+    /// Bytes that stay.
+    Storage,
+    /// Bytes that stay, and counters of beats that reading clears.
+    CountedStorage,
+    /// A queue of this many entries.
+    Fifo(usize),
+}
+
+/// What never changes about a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionSpec {
+    /// Its name in the platform.
+    pub name: String,
+    /// Bus address of its first byte.
+    pub address: u64,
+    /// Its length.
+    pub len: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of one beat.
+    pub beat_bytes: u64,
+    /// Time between beats.
+    pub beat: Ticks,
+    /// From a read request to its first beat.
+    pub read: Ticks,
+}
+
+/// What never changes about the endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// From a packet checked to the request at its region.
+    pub ingress: Ticks,
+    /// From a region's answer to the completion at the link.
+    pub egress: Ticks,
+}
+
+/// Beats counted since the last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Beats {
+    /// Written.
+    pub write: u64,
+    /// Read.
+    pub read: u64,
+}
+
+/// One write as it arrived at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FifoEntry {
+    /// Offset of the first enabled byte in the region.
+    pub offset: u64,
+    /// Enabled bytes.
+    pub len: u32,
+    /// The first eight of them.
+    pub data: [u8; 8],
+}
+
+/// A region and its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// What never changes.
+    pub spec: RegionSpec,
+    /// Its bytes.
+    pub memory: Memory,
+    /// Beats since the last look.
+    beats: Beats,
+    /// Entries of a queue, oldest first.
+    pub fifo: VecDeque<FifoEntry>,
+    /// Entries that found the queue full.
+    pub fifo_lost: u64,
+    /// Registers that a read clears.
+    clear_on_read: Vec<u64>,
+    /// Registers a write sets bits in.
+    set_on_write: Vec<u64>,
+    answers: VecDeque<(Ticks, Tlp)>,
+}
+
+impl Region {
+    #[inline]
+    fn beats_of(&self, tlp: &Tlp) -> u64 {
+        // A beat is a power of two bytes.
+        let shift = self.spec.beat_bytes.trailing_zeros();
+        let first = tlp.address >> shift;
+        let last = (tlp.address + u64::from(tlp.length_dw) * 4 - 1) >> shift;
+        last - first + 1
+    }
+
+    /// The beats counted since the last time; looking clears them, as on the card they model.
+    pub fn take_beats(&mut self) -> Beats {
+        std::mem::take(&mut self.beats)
+    }
+
+    /// Makes the 8 B register at `offset` clear itself when read.
+    pub fn clear_on_read(&mut self, offset: u64) {
+        self.clear_on_read.push(offset / 8);
+    }
+
+    /// Makes writes to the 8 B register at `offset` set bits instead of replacing them.
+    pub fn set_on_write(&mut self, offset: u64) {
+        self.set_on_write.push(offset / 8);
+    }
+
+    fn write(&mut self, tlp: &Tlp, bytes: &[u8; 64], beats: u64) {
+        let offset = tlp.address - self.spec.address;
+        let (mask, len) = (tlp.byte_mask(), usize::from(tlp.length_dw) * 4);
+        match self.spec.kind {
+            Kind::Fifo(entries) => self.push(offset, mask, bytes, entries),
+            Kind::Registers if self.set_on_write.contains(&(offset / 8)) => {
+                let mut old = [0; 64];
+                self.memory.read(offset, &mut old[..len]);
+                for (byte, old) in bytes.iter().zip(&mut old) {
+                    *old |= byte;
+                }
+                self.memory.write_masked(offset, &old, mask, len);
+            }
+            Kind::CountedStorage => {
+                self.beats.write += beats;
+                self.memory.write_masked(offset, bytes, mask, len);
+            }
+            Kind::Storage | Kind::Registers => self.memory.write_masked(offset, bytes, mask, len),
+        }
+    }
+
+    fn push(&mut self, offset: u64, mask: u64, bytes: &[u8; 64], entries: usize) {
+        let first = mask.trailing_zeros() as usize;
+        let mut data = [0; 8];
+        let enabled = (first..64).filter(|place| mask >> place & 1 == 1);
+        for (to, from) in data.iter_mut().zip(enabled) {
+            *to = bytes[from];
+        }
+        if self.fifo.len() < entries {
+            self.fifo.push_back(FifoEntry { offset: offset + first as u64, len: mask.count_ones(), data });
+        } else {
+            self.fifo_lost += 1;
+        }
+    }
+
+    fn read(&mut self, tlp: &Tlp, into: &mut [u8; 64], beats: u64) {
+        let offset = tlp.address - self.spec.address;
+        let len = usize::from(tlp.length_dw) * 4;
+        match self.spec.kind {
+            Kind::Fifo(_) => {
+                into[..len].fill(0);
+                if let Some(entry) = self.fifo.pop_front() {
+                    let part = len.min(8);
+                    into[..part].copy_from_slice(&entry.data[..part]);
+                }
+            }
+            kind => {
+                if kind == Kind::CountedStorage {
+                    self.beats.read += beats;
+                }
+                self.memory.read(offset, &mut into[..len]);
+                if kind == Kind::Registers && self.clear_on_read.contains(&(offset / 8)) {
+                    self.memory.write(offset / 8 * 8, &[0; 8]);
+                }
+            }
+        }
+    }
+}
+
+/// Everything that does change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    spec: Spec,
+    /// Its regions, in platform order.
+    pub regions: Vec<Region>,
+    /// Taken from the receive buffer, until the last beat: when, what, where, and whether it had to wait.
+    accepting: VecDeque<(Ticks, Tlp, usize, bool)>,
+    free_at: Ticks,
+    /// Credits on their way back, and why they come no earlier.
+    pub credits: Wire<(Credits, Cause)>,
+    credit_latency: Ticks,
+    /// Answers on their way to the link.
+    pub egress: Wire<Tlp>,
+    /// When the last write was accepted.
+    pub last_accepted: Ticks,
+    /// Enabled bytes of accepted writes.
+    pub accepted_bytes: u64,
+    /// Requests that hit no region.
+    pub unsupported: u64,
+}
+
+/// No region: the request is unsupported.
+const NOWHERE: usize = usize::MAX;
+
+impl Endpoint {
+    /// With its regions as at power-on; credits take `credit_latency` to travel back.
+    #[must_use]
+    pub fn new(spec: Spec, regions: Vec<RegionSpec>, credit_latency: Ticks) -> Endpoint {
+        let regions = regions
+            .into_iter()
+            .map(|spec| Region {
+                spec,
+                memory: Memory::default(),
+                beats: Beats::default(),
+                fifo: VecDeque::new(),
+                fifo_lost: 0,
+                clear_on_read: Vec::new(),
+                set_on_write: Vec::new(),
+                answers: VecDeque::with_capacity(16),
+            })
+            .collect();
+        Endpoint {
+            spec,
+            regions,
+            accepting: VecDeque::with_capacity(256),
+            free_at: Ticks::ZERO,
+            credits: Wire::default(),
+            credit_latency,
+            egress: Wire::default(),
+            last_accepted: Ticks::ZERO,
+            accepted_bytes: 0,
+            unsupported: 0,
+        }
+    }
+
+    /// The region of this name.
+    pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
+        self.regions.iter_mut().find(|region| region.spec.name == name)
+    }
+
+    #[inline]
+    fn region_of(&self, tlp: &Tlp) -> usize {
+        let end = tlp.address + u64::from(tlp.length_dw) * 4;
+        self.regions
+            .iter()
+            .position(|region| {
+                tlp.address >= region.spec.address && end <= (region.spec.address + region.spec.len).next_multiple_of(4)
+            })
+            .unwrap_or(NOWHERE)
+    }
+
+    /// A TLP came from the link.
+    #[inline]
+    pub fn receive(&mut self, now: Ticks, tlp: Tlp) {
+        let place = self.region_of(&tlp);
+        let at_region = now + self.spec.ingress;
+        let start = at_region.max(self.free_at);
+        let beats = match self.regions.get(place) {
+            Some(region) => region.spec.beat * region.beats_of(&tlp),
+            None => Ticks::ZERO,
+        };
+        // A read occupies the port for its request only; its data come after the region's latency.
+        let done = if tlp.kind == TlpKind::MRd { start } else { start + beats };
+        self.free_at = done;
+        self.accepting.push_back((done, tlp, place, start > at_region));
+    }
+
+    /// When the next TLP leaves the receive buffer.
+    #[inline]
+    #[must_use]
+    pub fn accept_due(&self) -> Ticks {
+        self.accepting.front().map_or(Ticks::NEVER, |first| first.0)
+    }
+
+    /// The next TLP leaves the receive buffer; says whether it will be answered.
+    #[inline]
+    pub fn accept(&mut self, now: Ticks, slab: &mut Slab) -> bool {
+        let Some((_, tlp, place, waited)) = self.accepting.pop_front() else { return false };
+        let because = if waited { Cause::Device } else { Cause::Credit };
+        self.credits.send(now + self.credit_latency, (Credits::of(&tlp), because));
+        match (tlp.kind, self.regions.get_mut(place)) {
+            (TlpKind::MWr, Some(region)) => {
+                let beats = region.beats_of(&tlp);
+                region.write(&tlp, slab.bytes(tlp.payload), beats);
+                slab.give_back(tlp.payload);
+                self.accepted_bytes += u64::from(tlp.enabled_bytes());
+                self.last_accepted = now;
+            }
+            (TlpKind::MWr, None) => {
+                slab.give_back(tlp.payload);
+                self.unsupported += 1;
+                self.last_accepted = now;
+            }
+            (TlpKind::MRd, Some(region)) => {
+                let beats = region.beats_of(&tlp);
+                let free = region.answers.back().map_or(Ticks::ZERO, |last| last.0);
+                let ready = (now + region.spec.read).max(free) + region.spec.beat * beats;
+                region.answers.push_back((ready, tlp));
+            }
+            (TlpKind::MRd, None) => {
+                self.unsupported += 1;
+                let answer = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp };
+                self.egress.send(now + self.spec.egress, answer);
+            }
+            (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
+        }
+        tlp.kind == TlpKind::MRd
+    }
+
+    /// When region `place` answers next.
+    #[inline]
+    #[must_use]
+    pub fn answer_due(&self, place: usize) -> Ticks {
+        self.regions[place].answers.front().map_or(Ticks::NEVER, |first| first.0)
+    }
+
+    /// Region `place` answers a read.
+    #[inline]
+    pub fn answer(&mut self, now: Ticks, place: usize, slab: &mut Slab) {
+        let region = &mut self.regions[place];
+        let Some((_, tlp)) = region.answers.pop_front() else { return };
+        let beats = region.beats_of(&tlp);
+        let payload = slab.take();
+        region.read(&tlp, slab.bytes_mut(payload), beats);
+        self.egress.send(now + self.spec.egress, Tlp { kind: TlpKind::CplD, payload, ..tlp });
+    }
+
+    /// Whether nothing is under way inside.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.accepting.is_empty()
+            && self.egress.is_empty()
+            && self.credits.is_empty()
+            && self.regions.iter().all(|region| region.answers.is_empty())
+    }
+}

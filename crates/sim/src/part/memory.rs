@@ -1,0 +1,110 @@
+//! Bytes behind a region: a generator of what was there at first, and pages of what was written.
+
+use std::collections::BTreeMap;
+
+const PAGE: u64 = 4096;
+
+/// Storage of any size that takes room only for what was written.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Memory {
+    index: BTreeMap<u64, usize>,
+    pages: Vec<Box<[u8; PAGE as usize]>>,
+    last: Option<(u64, usize)>,
+}
+
+/// What a byte holds before anything was written to it.
+#[must_use]
+pub fn first_byte(offset: u64) -> u8 {
+    (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
+}
+
+impl Memory {
+    fn find(&mut self, number: u64) -> Option<usize> {
+        if let Some((last, page)) = self.last
+            && last == number
+        {
+            return Some(page);
+        }
+        let page = *self.index.get(&number)?;
+        self.last = Some((number, page));
+        Some(page)
+    }
+
+    fn page_mut(&mut self, number: u64) -> &mut [u8; PAGE as usize] {
+        let page = self.find(number).unwrap_or_else(|| {
+            let mut fresh = Box::new([0; PAGE as usize]);
+            for (place, byte) in fresh.iter_mut().enumerate() {
+                *byte = first_byte(number * PAGE + place as u64);
+            }
+            self.pages.push(fresh);
+            let page = self.pages.len() - 1;
+            self.index.insert(number, page);
+            self.last = Some((number, page));
+            page
+        });
+        &mut self.pages[page]
+    }
+
+    /// Writes the bytes of `data` whose bit in `mask` is set, from `offset` on; none of it crosses a page.
+    pub fn write_masked(&mut self, offset: u64, data: &[u8; 64], mask: u64, len: usize) {
+        let at = (offset % PAGE) as usize;
+        let page = self.page_mut(offset / PAGE);
+        let full = if len == 64 { u64::MAX } else { (1 << len) - 1 };
+        if mask == full {
+            page[at..at + len].copy_from_slice(&data[..len]);
+        } else {
+            for place in 0..len {
+                if mask >> place & 1 == 1 {
+                    page[at + place] = data[place];
+                }
+            }
+        }
+    }
+
+    /// Writes `data` at `offset`, wherever it lies.
+    pub fn write(&mut self, offset: u64, data: &[u8]) {
+        for (place, byte) in data.iter().enumerate() {
+            let at = offset + place as u64;
+            self.page_mut(at / PAGE)[(at % PAGE) as usize] = *byte;
+        }
+    }
+
+    /// Reads from `offset` on.
+    pub fn read(&mut self, offset: u64, into: &mut [u8]) {
+        let mut done = 0;
+        while done < into.len() {
+            let at = offset + done as u64;
+            let (number, place) = (at / PAGE, (at % PAGE) as usize);
+            let len = (into.len() - done).min(PAGE as usize - place);
+            let part = &mut into[done..done + len];
+            match self.find(number) {
+                Some(page) => part.copy_from_slice(&self.pages[page][place..place + len]),
+                None => part.iter_mut().zip(at..).for_each(|(byte, at)| *byte = first_byte(at)),
+            }
+            done += len;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unwritten_bytes_come_from_the_generator_and_written_ones_stay() {
+        let mut memory = Memory::default();
+        memory.write(4094, &[1, 2, 3, 4]);
+        let mut bytes = [0; 8];
+        memory.read(4092, &mut bytes);
+        assert_eq!(bytes, [first_byte(4092), first_byte(4093), 1, 2, 3, 4, first_byte(4098), first_byte(4099)]);
+    }
+
+    #[test]
+    fn only_enabled_bytes_are_written() {
+        let mut memory = Memory::default();
+        memory.write_masked(64, &[9; 64], 0b101, 4);
+        let mut bytes = [0; 4];
+        memory.read(64, &mut bytes);
+        assert_eq!(bytes, [9, first_byte(65), 9, first_byte(67)]);
+    }
+}

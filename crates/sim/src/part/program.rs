@@ -1,0 +1,365 @@
+//! A lane of a plan as the instructions its core executes, one after the other, without allocation.
+
+use lanemark_machine::{Access, DriverCall, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
+use lanemark_platform::Platform;
+use lanemark_platform::memcpy::{Stores, Variant};
+use lanemark_units::{MemoryType, Ticks};
+
+/// One instruction, or the piece of one that lies in a 64 B line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// A load or store.
+    Access {
+        /// Which of the two.
+        verb: Verb,
+        /// How the core treats it.
+        manner: Manner,
+        /// Bus address.
+        address: u64,
+        /// Bytes; they do not cross a line.
+        len: u64,
+        /// Which repetition of its stream this is: stored bytes depend on it.
+        turn: u64,
+        /// Time until the next instruction can issue.
+        pace: Ticks,
+    },
+    /// An ordering instruction.
+    Fence(Fence),
+    /// The kernel works; what it did to memory is ordered.
+    Kernel(Ticks),
+    /// Time passes.
+    Pause(Ticks),
+    /// A cached line is dropped.
+    FlushLine(u64),
+}
+
+/// What memory type and instruction make together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// One at a time, exact width, everything before it drained.
+    Uncached,
+    /// Stores gather in buffers; loads are single and uncached.
+    Combining,
+    /// A store of its own, weakly ordered, never gathered.
+    Direct,
+    /// A load served from a streaming buffer.
+    Streaming,
+    /// Loads cached; stores go through and change the cached line.
+    Through,
+    /// Loads cached; stores go through and drop the cached line.
+    Protected,
+}
+
+/// Numbers of the core that decide which instructions there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    cycle: Ticks,
+    store_loop: Ticks,
+    vector_bytes: u64,
+    memcpy: Variant,
+    streaming: bool,
+    kernel: Ticks,
+    /// Bus address where each BAR starts.
+    bars: [u64; 6],
+}
+
+impl Spec {
+    /// From a platform.
+    #[must_use]
+    pub fn new(platform: &Platform) -> Spec {
+        let core = &platform.core;
+        let ns = |cycles: f64| Ticks::from_ns(cycles / core.clock_ghz.value).unwrap_or(Ticks(1));
+        let mut bars = [0; 6];
+        for bar in &platform.bars {
+            bars[bar.index.value as usize] = bar.address_bytes.value;
+        }
+        Spec {
+            cycle: ns(1.0),
+            store_loop: ns(core.store_loop_cycles.value),
+            vector_bytes: u64::from(core.vector_bytes.value),
+            memcpy: core.memcpy.value,
+            streaming: core.streaming_load_buffers.value > 0,
+            kernel: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.call_ns.value),
+            bars,
+        }
+    }
+
+    /// One cycle of the core.
+    #[must_use]
+    pub const fn cycle(&self) -> Ticks {
+        self.cycle
+    }
+
+    /// Bus address of a place in a BAR.
+    #[must_use]
+    pub fn bus(&self, at: lanemark_units::BarOffset) -> u64 {
+        self.bars[usize::from(at.bar)] + at.offset
+    }
+
+    fn manner(&self, verb: Verb, access: Access, kind: MemoryType) -> Manner {
+        match (verb, access, kind) {
+            // Direct stores follow the WC protocol whatever the memory type, UC and WP too.
+            // Source: Intel SDM volume 2, MOVDIRI and MOVDIR64B.
+            (Verb::Store, Access::Movdiri(_) | Access::Movdir64b, _) => Manner::Direct,
+            // UC and WP override a non-temporal hint; WT does not. Source: Intel SDM volume 1, 10.4.6.2.
+            (Verb::Store, Access::NonTemporal(_), MemoryType::Wc | MemoryType::Wt | MemoryType::Wb) => Manner::Combining,
+            (Verb::Load, Access::NonTemporal(_), MemoryType::Wc) if self.streaming => Manner::Streaming,
+            (_, _, MemoryType::Uc) => Manner::Uncached,
+            (_, _, MemoryType::Wc) => Manner::Combining,
+            (_, _, MemoryType::Wt | MemoryType::Wb) => Manner::Through,
+            (_, _, MemoryType::Wp) => Manner::Protected,
+        }
+    }
+
+    fn stores(&self, access: Access, kind: MemoryType, len: u64, misaligned: u64) -> Stores {
+        // Fast strings move whole vectors only to WB and WC memory; elsewhere it is a byte a time.
+        // Source: Intel SDM volume 1, "Fast-String Operation".
+        let string = || match kind {
+            MemoryType::Wc | MemoryType::Wb => Stores::of(len, self.vector_bytes),
+            _ => Stores::of(len, 1),
+        };
+        match access {
+            Access::Memcpy => self.memcpy.stores(len, misaligned).unwrap_or_else(string),
+            Access::RepMovsb => string(),
+            Access::Movdir64b => Stores::of(len, 64),
+            Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => Stores::of(len, width.bytes()),
+        }
+    }
+
+    /// A loop compiled from source steps at the loop's pace; hand-written copies issue once a cycle.
+    fn pace(&self, verb: Verb, access: Access) -> Ticks {
+        match (verb, access) {
+            (Verb::Store, Access::Plain(Width::B1 | Width::B2 | Width::B4 | Width::B8)) => self.store_loop,
+            _ => self.cycle,
+        }
+    }
+}
+
+/// Where in a stream the core is.
+#[derive(Clone, Debug)]
+struct Walk {
+    verb: Verb,
+    manner: Manner,
+    base: u64,
+    pace: Ticks,
+    stores: Stores,
+    all: Stores,
+    times_left: u64,
+    fence_each: Option<Fence>,
+    turn: u64,
+    /// A piece that crosses a line: what is left of it.
+    rest: Option<(u64, u64)>,
+}
+
+impl Walk {
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let (address, len) = match self.rest.take() {
+            Some(rest) => rest,
+            None => loop {
+                if let Some(piece) = self.stores.next() {
+                    break (self.base + piece.offset, piece.bytes);
+                }
+                self.times_left -= 1;
+                if self.times_left == 0 {
+                    return None;
+                }
+                self.turn += 1;
+                self.stores = self.all.clone();
+            },
+        };
+        let in_line = 64 - address % 64;
+        if len > in_line {
+            self.rest = Some((address + in_line, len - in_line));
+            return Some((address, in_line));
+        }
+        Some((address, len))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Inside {
+    Nothing,
+    Stream(Walk),
+    /// A driver call: bytes done, and which step of the call is next.
+    Driver { call: DriverCall, done: u64, walk: Option<Walk> },
+    Flush { next: u64, end: u64 },
+}
+
+/// A lane under way.
+#[derive(Clone, Debug)]
+pub struct Program {
+    spec: Spec,
+    body: Vec<Op>,
+    op: usize,
+    passes_left: u64,
+    pass: u64,
+    inside: Inside,
+    fence_next: Option<Fence>,
+}
+
+impl Program {
+    /// `passes` times the lane's body; stored bytes count turns from `first_pass`.
+    #[must_use]
+    pub fn new(spec: Spec, lane: &Lane, passes: u64, first_pass: u64) -> Program {
+        Program {
+            spec,
+            body: lane.body.clone(),
+            op: 0,
+            passes_left: if lane.body.is_empty() { 0 } else { passes },
+            pass: first_pass,
+            inside: Inside::Nothing,
+            fence_next: None,
+        }
+    }
+
+    fn walk(spec: &Spec, stream: &Stream, turn: u64) -> Walk {
+        let base = spec.bus(stream.span.at);
+        let stores = spec.stores(stream.access, stream.span.memory_type, stream.span.len, base % 64);
+        let times = match stream.order {
+            Order::Ascending => 1,
+            Order::SameAddress { times } => times,
+        };
+        Walk {
+            verb: stream.verb,
+            manner: spec.manner(stream.verb, stream.access, stream.span.memory_type),
+            base,
+            pace: spec.pace(stream.verb, stream.access),
+            all: stores.clone(),
+            stores,
+            times_left: times.max(1),
+            fence_each: stream.fence_each,
+            turn: turn * times.max(1),
+            rest: None,
+        }
+    }
+
+    /// The next instruction; `None` when the lane is done.
+    pub fn next(&mut self) -> Option<Instruction> {
+        if let Some(fence) = self.fence_next.take() {
+            return Some(Instruction::Fence(fence));
+        }
+        loop {
+            match &mut self.inside {
+                Inside::Stream(walk) => {
+                    if let Some(found) = step(walk, &mut self.fence_next) {
+                        return Some(found);
+                    }
+                }
+                Inside::Driver { call, done, walk: Some(walk) } => {
+                    if let Some(found) = step(walk, &mut self.fence_next) {
+                        return Some(found);
+                    }
+                    *done += call.call_bytes.min(call.span.len - *done);
+                    let (call, done) = (*call, *done);
+                    let kernel = self.spec.kernel - self.spec.kernel / 2;
+                    if done < call.span.len {
+                        self.inside = Inside::Driver { call, done, walk: None };
+                    } else {
+                        self.inside = Inside::Nothing;
+                        self.advance();
+                    }
+                    return Some(Instruction::Kernel(kernel));
+                }
+                Inside::Driver { call, done, walk } => {
+                    let len = call.call_bytes.min(call.span.len - *done);
+                    let mut at = call.span.at;
+                    at.offset += *done;
+                    let span = Span { at, len, memory_type: call.span.memory_type };
+                    let mut copy = Program::walk(
+                        &self.spec,
+                        &Stream::over(call.verb, Access::Plain(call.width), span),
+                        self.pass,
+                    );
+                    // The kernel's copy loop is compiled with optimisation.
+                    copy.pace = self.spec.cycle;
+                    *walk = Some(copy);
+                    return Some(Instruction::Kernel(self.spec.kernel / 2));
+                }
+                Inside::Flush { next, end } if *next < *end => {
+                    let line = *next;
+                    *next += 64;
+                    return Some(Instruction::FlushLine(line));
+                }
+                Inside::Nothing => {
+                    if self.passes_left == 0 {
+                        return None;
+                    }
+                    match self.begin() {
+                        Some(instruction) => return Some(instruction),
+                        None => continue,
+                    }
+                }
+                Inside::Flush { .. } => {}
+            }
+            self.inside = Inside::Nothing;
+            self.advance();
+        }
+    }
+
+    /// Starts the current step of the body; steps of one instruction are done with it.
+    fn begin(&mut self) -> Option<Instruction> {
+        let (instruction, inside) = match &self.body[self.op] {
+            Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
+            Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
+            Op::FlushLines(span) => {
+                let start = self.spec.bus(span.at);
+                (None, Inside::Flush { next: start & !63, end: start + span.len })
+            }
+            Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
+            Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
+            // `Op` may grow; `supports` refuses what is not here.
+            _ => (Some(Instruction::Pause(Ticks::ZERO)), Inside::Nothing),
+        };
+        self.inside = inside;
+        if instruction.is_some() {
+            self.advance();
+        }
+        instruction
+    }
+
+    fn advance(&mut self) {
+        self.op += 1;
+        if self.op == self.body.len() {
+            self.op = 0;
+            self.passes_left -= 1;
+            self.pass += 1;
+        }
+    }
+}
+
+fn step(walk: &mut Walk, fence_next: &mut Option<Fence>) -> Option<Instruction> {
+    let (address, len) = walk.next()?;
+    if walk.rest.is_none() {
+        *fence_next = walk.fence_each;
+    }
+    Some(Instruction::Access {
+        verb: walk.verb,
+        manner: walk.manner,
+        address,
+        len,
+        turn: walk.turn,
+        pace: walk.pace,
+    })
+}
+
+/// The 8 B that repetition `turn` stores at the 8 B boundary `address`.
+#[inline]
+#[must_use]
+pub fn stored_word(address: u64, turn: u64) -> u64 {
+    let mixed = (address ^ turn.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    mixed ^ (mixed >> 32)
+}
+
+/// The bytes that repetition `turn` stores from `address` on.
+#[inline]
+pub fn stored_bytes(address: u64, turn: u64, into: &mut [u8]) {
+    let (mut at, mut done) = (address, 0);
+    while done < into.len() {
+        let word = stored_word(at & !7, turn).to_le_bytes();
+        let skip = (at % 8) as usize;
+        let len = (8 - skip).min(into.len() - done);
+        into[done..done + len].copy_from_slice(&word[skip..skip + len]);
+        at += len as u64;
+        done += len;
+    }
+}
