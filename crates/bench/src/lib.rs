@@ -1,1 +1,27 @@
-//! To be written.
+//! The questions: one file each and one catalogue row; sampling and statistics.
+//!
+//! A question knows which variants ([`Case`]) make sense for what a machine has, how a variant becomes a
+//! [`Plan`](lanemark_machine::Plan), and what its samples mean. It never asks what time it is and never
+//! names a way in.
+//!
+//! Start with [`CATALOGUE`] and one question file, `mmio_read_latency.rs`.
+
+#![forbid(unsafe_code)]
+
+mod case;
+mod catalogue;
+mod ceiling;
+mod driver_call_overhead;
+mod line_fit;
+mod mmio_read_bandwidth;
+mod mmio_read_latency;
+mod mmio_write_bandwidth;
+mod mmio_write_latency;
+mod sampling;
+mod streaming_load_bandwidth;
+
+pub use case::{Axes, Case, Through};
+pub use catalogue::{CATALOGUE, Question, question};
+pub use ceiling::measured_ceiling;
+pub use line_fit::line_fit;
+pub use sampling::{BenchError, Effort, ask, plan_for};

@@ -1,1 +1,11 @@
-//! To be written.
+//! Real ways in: what runs a plan on hardware instead of in a simulator.
+//!
+//! One folder a way in. Today there is one, [`host_memory`]: the ordinary memory of this machine, which
+//! everybody has and which no plan can break. Each is a [`Machine`](lanemark_machine::Machine); start
+//! with [`HostMemory::open`].
+//!
+//! This is the only room with hand-written `unsafe`. Nothing here prints.
+
+pub mod host_memory;
+
+pub use host_memory::HostMemory;

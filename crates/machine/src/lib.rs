@@ -33,7 +33,8 @@ pub trait Machine {
     /// Whether [`run`](Machine::run) would try this plan, without touching anything.
     ///
     /// # Errors
-    /// [`Unsupported`], with the reason, if it would not.
+    /// [`Unsupported`], with the reason, if it would not; a span outside every region too, for which `run`
+    /// gives [`MachineError::OutOfRange`].
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported>;
 
     /// Runs the plan once per wanted sample and fills `samples`.

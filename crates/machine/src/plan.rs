@@ -14,7 +14,7 @@ pub struct Plan {
     pub lanes: Vec<Lane>,
     /// Times the body runs within one sample; at least 1.
     pub passes: u64,
-    /// Passes before the first timestamp, not counted.
+    /// Passes before the first timestamp of each sample, not counted.
     pub warmup_passes: u64,
     /// The longest one sample may take, in the machine's own time.
     pub timeout: Ticks,
@@ -30,7 +30,8 @@ impl Plan {
     /// Bytes that the streams and driver calls of all lanes move in one sample.
     #[must_use]
     pub fn bytes_per_sample(&self) -> u64 {
-        self.lanes.iter().flat_map(|lane| &lane.body).map(Op::bytes).sum::<u64>() * self.passes
+        let a_pass = self.lanes.iter().flat_map(|lane| &lane.body).map(Op::bytes).fold(0, u64::saturating_add);
+        a_pass.saturating_mul(self.passes)
     }
 }
 
@@ -107,7 +108,7 @@ impl Stream {
     pub const fn bytes(&self) -> u64 {
         match self.order {
             Order::Ascending => self.span.len,
-            Order::SameAddress { times } => self.span.len * times,
+            Order::SameAddress { times } => self.span.len.saturating_mul(times),
         }
     }
 }

@@ -37,9 +37,9 @@ pub struct Traffic {
 /// Bytes that were to arrive, and those found to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confirmed {
-    /// What the plan moves.
+    /// Distinct bytes that one pass of the plan stores.
     pub claimed_bytes: u64,
-    /// What the far end counted, or a comparison found equal.
+    /// Those of them found at the far end with the values stored last.
     pub confirmed_bytes: u64,
 }
 

@@ -1,1 +1,16 @@
-//! To be written.
+//! Closed forms for latency and bandwidth, the range where each holds, which bound binds, and the ceiling
+//! of any transfer.
+//!
+//! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
+//! and knows nothing of the simulator: where the two agree, that means something.
+//!
+//! Start with [`predict`] and [`ceiling`]; the parts they are made of are in `costs.rs`.
+
+#![forbid(unsafe_code)]
+
+mod ceiling;
+mod costs;
+mod predict;
+
+pub use ceiling::{Ceiling, ceiling};
+pub use predict::{Bound, Prediction, predict};

@@ -169,8 +169,8 @@ pub struct Tlps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bytes {
-    /// What the plan moves.
+    /// Distinct bytes that one pass stores.
     pub claimed_bytes: u64,
-    /// What was found to have arrived.
+    /// Those of them found at the far end with the values stored last.
     pub confirmed_bytes: u64,
 }

@@ -1,1 +1,39 @@
-//! To be written.
+//! How it looks: records as tables for the terminal and as one HTML page.
+//!
+//! Three functions, each from plain data to text: [`tables`] and [`reproduction_table`] for a terminal
+//! of a given width, [`html()`] for a page that is one file and loads nothing from anywhere. Nothing here
+//! measures, and nothing is computed but what a reader would: shares, differences, who is best.
+//!
+//! A record is first cut into *panels* (`panel.rs`): one question on one target, its ways as lines, best
+//! first. The terminal, the plots and the tables of numbers are three views of the same panels. All
+//! figures are written by [`figures`].
+//!
+//! ```
+//! # let text = r#"{"schema": 1, "tool": {"name": "lanemark", "version": "0"}, "command": [],
+//! #   "written_unix_s": null, "targets": [], "answers": [], "skipped": [], "warnings": [],
+//! #   "advice": [], "interrupted": false}"#;
+//! let record = lanemark_record::file::from_bytes(text.as_bytes(), "r.json".as_ref())?;
+//! print!("{}", lanemark_report::tables(&record, Some(120)));
+//! let page = lanemark_report::html(&record, &[])?;
+//! assert!(page.starts_with("<!doctype html>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![allow(clippy::format_push_string, reason = "it reads better than `write!`, and nobody waits for these strings")]
+
+mod advice;
+mod chart;
+mod error;
+pub mod figures;
+#[cfg(test)]
+mod fixture;
+mod grid;
+mod html;
+mod panel;
+mod reproduction;
+mod table;
+
+pub use error::ReportError;
+pub use html::html;
+pub use reproduction::reproduction_table;
+pub use table::tables;

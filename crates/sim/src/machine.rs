@@ -80,12 +80,7 @@ impl SimulatedMachine {
     fn check(&self, plan: &Plan) -> Result<(), MachineError> {
         for lane in &plan.lanes {
             for op in &lane.body {
-                match op {
-                    Op::Stream(stream) => self.check_span(&stream.span)?,
-                    Op::Driver(call) => self.check_span(&call.span)?,
-                    Op::FlushLines(span) => self.check_span(span)?,
-                    _ => {}
-                }
+                span_of(op).map_or(Ok(()), |span| self.check_span(span))?;
             }
         }
         Ok(self.supports(plan)?)
@@ -158,6 +153,15 @@ impl SimulatedMachine {
     }
 }
 
+fn span_of(op: &Op) -> Option<&Span> {
+    match op {
+        Op::Stream(stream) => Some(&stream.span),
+        Op::Driver(call) => Some(&call.span),
+        Op::FlushLines(span) => Some(span),
+        _ => None,
+    }
+}
+
 fn stores(op: &Op) -> bool {
     match op {
         Op::Stream(stream) => stream.verb == Verb::Store,
@@ -183,6 +187,11 @@ impl Machine for SimulatedMachine {
                 return Err(self.unsupported("two lanes on one core", "each core runs one lane"));
             }
             for op in &lane.body {
+                if let Some(span) = span_of(op)
+                    && let Err(error) = self.check_span(span)
+                {
+                    return Err(self.unsupported(format!("{} B at {}", span.len, span.at), error.to_string()));
+                }
                 match op {
                     Op::Stream(stream) => self.check_access(stream.verb, stream.access, &stream.span)?,
                     Op::Driver(call) => {
@@ -205,29 +214,30 @@ impl Machine for SimulatedMachine {
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         self.check(plan)?;
         samples.clear();
-        if plan.warmup_passes > 0 {
-            self.run_passes(plan, plan.warmup_passes)?;
-        }
-        let before = self.board.crossed();
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
+        let mut traffic = Traffic::default();
         for _ in 0..samples.count_wanted() {
+            if plan.warmup_passes > 0 {
+                self.run_passes(plan, plan.warmup_passes)?;
+            }
+            let before = self.board.crossed();
             let (sample, waited) = self.run_passes(plan, plan.passes)?;
+            let after = self.board.crossed();
+            traffic.write_tlps += after.0.writes - before.0.writes;
+            traffic.read_tlps += after.0.reads - before.0.reads;
+            traffic.completion_tlps += after.1.completions - before.1.completions;
+            traffic.payload_bytes += after.0.payload_bytes - before.0.payload_bytes;
+            traffic.payload_bytes += after.1.payload_bytes - before.1.payload_bytes;
             samples.taken.push(sample);
             waits.iter_mut().zip(waited).for_each(|(sum, span)| *sum += span);
         }
-        let after = self.board.crossed();
         samples.waits = Cause::ALL
             .into_iter()
             .zip(waits)
             .filter(|(_, span)| *span > Ticks::ZERO)
             .map(|(cause, span)| Wait { cause, span })
             .collect();
-        samples.traffic = Some(Traffic {
-            write_tlps: after.0.writes - before.0.writes,
-            read_tlps: after.0.reads - before.0.reads,
-            completion_tlps: after.1.completions - before.1.completions,
-            payload_bytes: after.0.payload_bytes + after.1.payload_bytes - before.0.payload_bytes - before.1.payload_bytes,
-        });
+        samples.traffic = Some(traffic);
         samples.confirmed = self.confirm(plan);
         Ok(())
     }

@@ -1,1 +1,51 @@
-//! To be written.
+//! `PCIe` as bytes: what a packet looks like, what it costs on the wire, and into how many a transfer falls.
+//!
+//! Nothing here has state, reads a clock or does I/O; nothing allocates. A packet is shown by a view
+//! ([`Packet`], anything ever sent) or held by a value ([`Header`], only what is legal); what the
+//! specification fixes stands in tables with their source ([`LINK_RATES`], [`TLP_KINDS`], [`COUNTERS`]).
+//!
+//! | module | question |
+//! | --- | --- |
+//! | [`link`] | how long does a packet occupy the wire? |
+//! | [`tlp`] | which packet do these bytes mean, and which bytes does a packet become? |
+//! | [`byte_enable`] | which bytes does a request mean? |
+//! | [`split`] | how many packets does a transfer take? |
+//! | [`credit`] | what may be sent before the receiver has made room? |
+//! | [`function_id`] | who sends it? |
+//! | [`error`] | what is wrong with these bytes, and where? |
+//!
+//! Not here yet: Gen6 and its FLITs, DLLPs as bytes, TLP prefixes as values, configuration space.
+//!
+//! ```
+//! use lanemark_wire::{FunctionId, Generation, Header, Lanes, MemoryRequest, tlp_ticks};
+//!
+//! // A doorbell: 4 B to a BAR below 4 GiB, on Gen3 x16.
+//! let doorbell = Header::Memory(MemoryRequest::write(FunctionId(0x0000), 0xfe00_0010, 4));
+//! let mut bytes = [0; Header::MAX_BYTES];
+//! assert_eq!(doorbell.emit(&mut bytes)?, 12);
+//! assert_eq!(Header::parse(&bytes)?.0, doorbell);
+//! let bytes_on_wire = doorbell.wire_bytes(Generation::Gen3);
+//! assert_eq!(bytes_on_wire, 24);
+//! assert_eq!(tlp_ticks(Generation::Gen3, Lanes::X16, bytes_on_wire).as_ns(), 1.5234375);
+//! # Ok::<(), lanemark_wire::WireError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod byte_enable;
+pub mod credit;
+pub mod error;
+pub mod function_id;
+pub mod link;
+pub mod split;
+pub mod tlp;
+
+pub use credit::{COUNTERS, CreditLimits, Credits, DATA_CREDIT_BYTES, Grant, data_credits};
+pub use error::WireError;
+pub use function_id::FunctionId;
+pub use link::{Generation, LINK_RATES, Lanes, LinkRate, bytes_per_s, dw_ticks, tlp_ticks, tlp_wire_bytes};
+pub use split::{Chunk, CompletionChunk, Mps, Mrrs, Rcb};
+pub use tlp::{
+    AddressType, AtomicKind, AtomicRequest, Attr, CommonFields, Completion, CompletionStatus, ConfigKind,
+    ConfigRequest, FlowClass, Header, IoKind, IoRequest, KindRow, MAX_LENGTH_DW, MAX_TAG, MemoryKind, MemoryRequest,
+    Message, Packet, ProcessingHint, Routing, TLP_KINDS, TlpKind, Tph,
+};

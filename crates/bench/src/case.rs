@@ -1,0 +1,140 @@
+//! One variant of a question, and the axes that variants are chosen along.
+
+use lanemark_machine::{Access, Facts, Fence, Region, Span, Verb};
+use lanemark_record::Way;
+use lanemark_units::{BarOffset, MemoryType};
+
+/// One variant of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Load or store.
+    pub verb: Verb,
+    /// By which instruction.
+    pub access: Access,
+    /// Effective memory type of the mapping.
+    pub memory_type: MemoryType,
+    /// The fence: after each pass for stores, after each access for latencies.
+    pub fence: Option<Fence>,
+    /// Bytes of one pass.
+    pub size: u64,
+    /// Distance of the first byte from a 64 B boundary.
+    pub alignment: u64,
+    /// Where the region starts that is touched.
+    pub region: BarOffset,
+    /// Through a pointer or a driver.
+    pub through: Through,
+}
+
+/// Through whom bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Through {
+    /// A pointer of the program's own.
+    User,
+    /// Calls into a driver.
+    Driver,
+}
+
+impl Case {
+    /// The bytes this case touches.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        let at = BarOffset { offset: self.region.offset + self.alignment, ..self.region };
+        Span { at, len: self.size, memory_type: self.memory_type }
+    }
+
+    /// As records show it.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        Way {
+            memory_type: self.memory_type.name().to_owned(),
+            access: self.access.to_string(),
+            fence: self.fence.map(|fence| fence.name().to_owned()),
+            through: match self.through {
+                Through::User => "user".to_owned(),
+                Through::Driver => "driver".to_owned(),
+            },
+        }
+    }
+}
+
+/// What to vary; what is `None` is chosen by the question.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Axes {
+    /// Sizes of one pass in bytes.
+    pub sizes: Option<Vec<u64>>,
+    /// Memory types.
+    pub memory_types: Option<Vec<MemoryType>>,
+    /// Instructions.
+    pub accesses: Option<Vec<Access>>,
+    /// Fences; `Some(None)` in the list means without one.
+    pub fences: Option<Vec<Option<Fence>>>,
+    /// Distances from a 64 B boundary.
+    pub alignments: Option<Vec<u64>>,
+    /// The region to touch, by name.
+    pub region: Option<String>,
+}
+
+/// 64 B to 4 MiB in steps of four.
+const SIZES: [u64; 9] = [64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22];
+
+impl Axes {
+    /// The sizes asked for, or the usual ones, that fit into `region`.
+    #[must_use]
+    pub fn sizes_in(&self, region: &Region) -> Vec<u64> {
+        let sizes = self.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
+        if self.sizes.is_some() { sizes } else { sizes.into_iter().filter(|size| *size <= region.len).collect() }
+    }
+
+    /// Every combination along the axes for one verb: the region, and what the machine has where nothing
+    /// else is asked for.
+    pub(crate) fn cases(&self, facts: &Facts, verb: Verb, region: &Region, wanted: &Wanted) -> Vec<Case> {
+        let memory_types = self.memory_types.clone().unwrap_or_else(|| facts.memory_types.clone());
+        let accesses = self.accesses.clone().unwrap_or_else(|| {
+            facts.accesses(verb).iter().copied().filter(|access| (wanted.access)(*access)).collect()
+        });
+        let fences = self.fences.clone().unwrap_or_else(|| vec![wanted.fence]);
+        let alignments = self.alignments.clone().unwrap_or_else(|| vec![0]);
+        let mut cases = Vec::new();
+        for &memory_type in memory_types.iter().filter(|kind| self.memory_types.is_some() || (wanted.memory_type)(**kind)) {
+            for &access in &accesses {
+                for &fence in &fences {
+                    for &alignment in &alignments {
+                        for size in (wanted.sizes)(self, region, access) {
+                            cases.push(Case {
+                                verb,
+                                access,
+                                memory_type,
+                                fence,
+                                size,
+                                alignment,
+                                region: region.at,
+                                through: Through::User,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        cases
+    }
+
+    /// The region asked for, or else `usual`.
+    pub(crate) fn region<'a>(&self, facts: &'a Facts, usual: Option<&'a Region>) -> Option<&'a Region> {
+        match &self.region {
+            Some(name) => facts.region(name),
+            None => usual,
+        }
+    }
+}
+
+/// What a question varies by itself.
+pub(crate) struct Wanted {
+    /// Which accesses.
+    pub(crate) access: fn(Access) -> bool,
+    /// Which memory types.
+    pub(crate) memory_type: fn(MemoryType) -> bool,
+    /// The usual fence.
+    pub(crate) fence: Option<Fence>,
+    /// Which sizes for an access.
+    pub(crate) sizes: fn(&Axes, &Region, Access) -> Vec<u64>,
+}

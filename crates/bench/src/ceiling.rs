@@ -1,0 +1,48 @@
+//! A ceiling where none can be computed: the fastest thing the machine does, measured and named.
+
+use crate::sampling::{BenchError, Effort, measure};
+use lanemark_machine::{Access, Facts, Machine, Op, Plan, Span, Stream, Verb, Width};
+use lanemark_record::{Ceiling, CeilingKind, Summary};
+use lanemark_units::MemoryType;
+
+/// Bytes that stay in any first-level data cache.
+const SMALL: u64 = 16 << 10;
+
+/// The rate of the widest plain loads or stores over 16 KiB that stay in the first-level cache: nothing a
+/// core does to ordinary memory is faster.
+///
+/// # Errors
+/// [`BenchError`] if the machine does not run it.
+pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) -> Result<Ceiling, BenchError> {
+    let widest = machine
+        .facts()
+        .accesses(verb)
+        .iter()
+        .filter_map(|access| if let Access::Plain(width) = access { Some(*width) } else { None })
+        .max()
+        .unwrap_or(Width::B8);
+    let Some((at, memory_type)) = place(machine.facts()) else {
+        return Ok(unknown("there is no storage to measure a stand-in on"));
+    };
+    let span = Span { at, len: SMALL, memory_type };
+    let plan = Plan::on_one_core(vec![Op::Stream(Stream::over(verb, Access::Plain(widest), span))], 1);
+    let measured = measure(machine, &plan, effort)?;
+    let rates: Vec<f64> =
+        measured.per_pass_issue_ns().iter().filter(|ns| **ns > 0.0).map(|ns| SMALL as f64 * 1e9 / ns).collect();
+    let Some(summary) = Summary::of(&rates) else { return Ok(unknown("the stand-in took no time")) };
+    let verb = if verb == Verb::Load { "loads from" } else { "stores to" };
+    Ok(Ceiling {
+        kind: CeilingKind::Measured,
+        rate_bytes_per_s: Some(summary.p99),
+        because: format!("stand-in: p99 of {} B {verb} 16 KiB that stay in the first-level cache", widest.bytes()),
+    })
+}
+
+fn place(facts: &Facts) -> Option<(lanemark_units::BarOffset, MemoryType)> {
+    let region = facts.storage().filter(|region| region.len >= SMALL)?;
+    Some((region.at, *facts.memory_types.first()?))
+}
+
+fn unknown(because: &str) -> Ceiling {
+    Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because: because.to_owned() }
+}

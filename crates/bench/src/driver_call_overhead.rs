@@ -1,0 +1,121 @@
+//! What does a driver call cost, beyond the bytes it moves?
+//!
+//! Traffic: that of the copy itself; the question is about the kernel around it.
+//! Unit: nanoseconds per call.
+//! Four estimates, as TACC TR-14-10 made them:
+//! - `write` with size 1 MiB: the slope of time against the number of calls when 1 MiB is written in ever
+//!   smaller calls (least squares; the record has the line and its r squared);
+//! - `read` of 8 B and of 64 B: through the driver minus through a pointer;
+//! - `poll`: reading a flag until it is set and then a value, per call, minus the same through a pointer.
+//!
+//! Spoiled by: a driver that copies asynchronously; a first call after idling.
+//! On ordinary memory the kernel's `pread` and `pwrite` on a memory file stand in for a driver.
+
+use crate::case::{Axes, Case, Through};
+use crate::catalogue::Question;
+use crate::line_fit::line_fit;
+use crate::sampling::{BenchError, Effort, Measured, answer, measure};
+use lanemark_machine::{Access, DriverCall, Facts, Fence, Machine, Op, Plan, Stream, Verb, Width};
+use lanemark_record::{Answer, Quantity};
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "driver_call_overhead",
+    summary: "time a driver call costs beyond the bytes it moves, read and write",
+    quantity: Quantity::Overhead,
+    cases,
+    plan,
+    simulated_passes: |_| 8,
+    accesses_per_pass: |_| 1,
+    ask: Some(ask),
+};
+
+/// Bytes written in all by the estimate from a line.
+const WRITTEN: u64 = 1 << 20;
+/// Bytes of one call, from one call to many.
+const CALL_BYTES: [u64; 9] = [1 << 20, 1 << 19, 1 << 18, 1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12];
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let (Some(region), Some(width)) = (axes.region(facts, facts.storage()), facts.driver_width) else {
+        return Vec::new();
+    };
+    let memory_types: Vec<MemoryType> = axes.memory_types.clone().unwrap_or_else(|| {
+        facts.memory_types.iter().copied().filter(|kind| matches!(kind, MemoryType::Wc | MemoryType::Wb)).collect()
+    });
+    let mut cases = Vec::new();
+    for memory_type in memory_types {
+        let case = |verb, size| Case {
+            verb,
+            access: Access::Plain(width),
+            memory_type,
+            fence: None,
+            size,
+            alignment: 0,
+            region: region.at,
+            through: Through::Driver,
+        };
+        if let Some(sizes) = &axes.sizes {
+            cases.extend(sizes.iter().map(|size| case(Verb::Load, *size)));
+        } else {
+            cases.extend([case(Verb::Load, 8), case(Verb::Load, 64)]);
+            if region.len >= WRITTEN {
+                cases.push(case(Verb::Store, WRITTEN));
+            }
+        }
+    }
+    cases
+}
+
+/// One call that moves the whole size.
+fn plan(case: &Case, passes: u64) -> Plan {
+    Plan::on_one_core(vec![Op::Driver(call(case, case.size))], passes)
+}
+
+fn call(case: &Case, call_bytes: u64) -> DriverCall {
+    let width = case.access.width().unwrap_or(Width::B8);
+    DriverCall { verb: case.verb, span: case.span(), call_bytes, width }
+}
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    match case.verb {
+        Verb::Store => by_line(question, machine, case, effort),
+        Verb::Load => by_difference(question, machine, case, effort),
+    }
+}
+
+/// The slope of time against calls.
+fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let mut points = Vec::new();
+    let mut last = None;
+    for call_bytes in CALL_BYTES.into_iter().filter(|bytes| *bytes <= case.size) {
+        let plan = Plan::on_one_core(vec![Op::Driver(call(case, call_bytes))], 1);
+        let measured = measure(machine, &plan, effort)?;
+        points.push((case.size.div_ceil(call_bytes) as f64, measured.median_issue_ns()));
+        last = Some(measured);
+    }
+    let (Some(measured), Some(fit)) = (last, line_fit(&points)) else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
+    let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(vec![fit.per_call_ns]));
+    answer.fit = Some(fit);
+    Ok(answer)
+}
+
+/// Through the driver minus through a pointer, loads fenced.
+fn by_difference(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+) -> Result<Answer, BenchError> {
+    let through_driver = measure(machine, &plan(case, 8), effort)?;
+    let stream = Stream {
+        fence_each: Some(Fence::Lfence),
+        ..Stream::over(case.verb, case.access, case.span())
+    };
+    let through_pointer = measure(machine, &Plan::on_one_core(vec![Op::Stream(stream)], 8), effort)?;
+    let pointer = through_pointer.median_issue_ns();
+    let differences = through_driver.per_pass_issue_ns().iter().map(|ns| ns - pointer).collect();
+    Ok(answer(question, case, machine.facts(), &Measured::with_latencies(through_driver, differences)))
+}

@@ -1,0 +1,45 @@
+//! How many bytes a second does a core load from the device?
+//!
+//! Traffic: `MRd` downstream, `CplD` upstream; as many in flight as the memory type allows.
+//! Unit: bytes per second until the last load has come.
+//! Spoiled by: cached memory types answer a second pass from the cache, which is why their lines are
+//! dropped after each pass.
+//! Not to be confused with `streaming_load_bandwidth`, where MOVNTDQA fetches whole lines from WC memory.
+
+use crate::case::{Axes, Case, Wanted};
+use crate::catalogue::Question;
+use lanemark_machine::{Access, Facts, Op, Plan, Stream, Verb};
+use lanemark_record::Quantity;
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "mmio_read_bandwidth",
+    summary: "bytes per second a core loads from the device, by instruction, memory type and size",
+    quantity: Quantity::Bandwidth,
+    cases,
+    plan,
+    simulated_passes: |case| ((4 << 10) / case.size).clamp(1, 8),
+    accesses_per_pass: |_| 1,
+    ask: None,
+};
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(region) = axes.region(facts, facts.storage()) else { return Vec::new() };
+    let wanted = Wanted {
+        access: |access| !matches!(access, Access::NonTemporal(_)),
+        memory_type: |_| true,
+        fence: None,
+        sizes: |axes, region, _| axes.sizes_in(region),
+    };
+    axes.cases(facts, Verb::Load, region, &wanted)
+}
+
+pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
+    let stream = Stream { fence_each: case.fence, ..Stream::over(Verb::Load, case.access, case.span()) };
+    let mut body = vec![Op::Stream(stream)];
+    if matches!(case.memory_type, MemoryType::Wt | MemoryType::Wp) {
+        body.push(Op::FlushLines(case.span()));
+    }
+    Plan::on_one_core(body, passes)
+}

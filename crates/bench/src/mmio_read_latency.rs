@@ -1,0 +1,47 @@
+//! How long does a core wait for one register?
+//!
+//! Traffic: one `MRd` downstream, one `CplD` upstream, nothing else in flight: each load is fenced, and
+//! lines of cached memory types are dropped after it.
+//! Unit: nanoseconds, round trip, as the core sees it.
+//! Spoiled by: speculation on WC memory, which is why the fence is there (TACC TR-14-10 saw loads that
+//! were too fast without it); ASPM; changes of the clock.
+//! Method: the same register eight times between two time stamps, as that report does.
+
+use crate::case::{Axes, Case, Wanted};
+use crate::catalogue::Question;
+use crate::mmio_write_latency::own_width;
+use lanemark_machine::{Access, Facts, Fence, Op, Plan, Stream, Verb};
+use lanemark_record::Quantity;
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "mmio_read_latency",
+    summary: "time a core waits for one register, round trip",
+    quantity: Quantity::RoundTripLatency,
+    cases,
+    plan,
+    simulated_passes: |_| 8,
+    accesses_per_pass: |case| case.access.width().map_or(1, |width| case.size.div_ceil(width.bytes())),
+    ask: None,
+};
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(region) = axes.region(facts, facts.registers().or(facts.storage())) else { return Vec::new() };
+    let wanted = Wanted {
+        access: |access| matches!(access, Access::Plain(_)),
+        memory_type: |_| true,
+        fence: Some(Fence::Lfence),
+        sizes: own_width,
+    };
+    axes.cases(facts, Verb::Load, region, &wanted)
+}
+
+fn plan(case: &Case, passes: u64) -> Plan {
+    let stream = Stream { fence_each: case.fence, ..Stream::over(Verb::Load, case.access, case.span()) };
+    let mut body = vec![Op::Stream(stream)];
+    if matches!(case.memory_type, MemoryType::Wt | MemoryType::Wp) {
+        body.push(Op::FlushLines(case.span()));
+    }
+    Plan::on_one_core(body, passes)
+}

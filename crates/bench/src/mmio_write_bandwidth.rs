@@ -1,0 +1,55 @@
+//! How many bytes a second does a core store to the device?
+//!
+//! Traffic: `MWr` downstream, nothing upstream but credits and acknowledgments.
+//! Unit: bytes per second; *delivered* until the last byte is accepted, *issue* until the last
+//! instruction.
+//! Spoiled by: a pass shorter than the buffers on the way (then *issue* is above *delivered*); a size that
+//! is no multiple of 64 B to WC memory, which is fenced after each pass, because the next pass would
+//! otherwise be gathered into the open line.
+//! Method: repeated passes over the same range, as the F1 application note's `wc_perf` does.
+
+use crate::case::{Axes, Case, Wanted};
+use crate::catalogue::Question;
+use lanemark_machine::{Facts, Fence, Op, Plan, Stream, Verb};
+use lanemark_record::Quantity;
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "mmio_write_bandwidth",
+    summary: "bytes per second a core stores to the device, by instruction, memory type and size",
+    quantity: Quantity::Bandwidth,
+    cases,
+    plan,
+    simulated_passes,
+    accesses_per_pass: |_| 1,
+    ask: None,
+};
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(region) = axes.region(facts, facts.storage()) else { return Vec::new() };
+    let wanted = Wanted {
+        access: |_| true,
+        memory_type: |_| true,
+        fence: None,
+        sizes: |axes, region, _| axes.sizes_in(region),
+    };
+    let mut cases = axes.cases(facts, Verb::Store, region, &wanted);
+    for case in &mut cases {
+        if case.memory_type == MemoryType::Wc && (case.size + case.alignment) % 64 != 0 {
+            case.fence = case.fence.or(Some(Fence::Sfence));
+        }
+    }
+    cases
+}
+
+fn plan(case: &Case, passes: u64) -> Plan {
+    let mut body = vec![Op::Stream(Stream::over(Verb::Store, case.access, case.span()))];
+    body.extend(case.fence.map(Op::Fence));
+    Plan::on_one_core(body, passes)
+}
+
+/// Enough to reach the steady state, few enough to be quick: at most 16 KiB or one pass.
+fn simulated_passes(case: &Case) -> u64 {
+    ((16 << 10) / case.size).clamp(1, 64)
+}

@@ -1,0 +1,210 @@
+//! From a plan to an answer: how often, and what the samples say.
+
+use crate::case::{Case, Through};
+use crate::catalogue::Question;
+use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
+use lanemark_record::{Answer, Bytes, Ceiling, CeilingKind, Quantity, Summary, Tlps, WaitShare};
+use lanemark_units::Ticks;
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Samples where time is real.
+    pub samples: usize,
+    /// The wanted length of one sample where time is real; passes are added until it is reached.
+    pub sample_length: Ticks,
+    /// The most passes one sample may have.
+    pub most_passes: u64,
+    /// Passes where time is virtual, instead of the question's own choice.
+    pub simulated_passes: Option<u64>,
+}
+
+impl Default for Effort {
+    /// 21 samples of 20 us.
+    fn default() -> Effort {
+        Effort { samples: 21, sample_length: Ticks::whole_ns(20_000), most_passes: 4096, simulated_passes: None }
+    }
+}
+
+/// Why a question got no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The machine did not run the plan.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// A question that fits a line had fewer than two points.
+    #[error("{question}: a line needs two sizes of call; ask for 8 KiB or more")]
+    TooFewPoints {
+        /// Which question.
+        question: &'static str,
+    },
+}
+
+/// The plan a case becomes on a machine with this clockwork, as [`ask`] runs it.
+#[must_use]
+pub fn plan_for(question: &Question, case: &Case, clockwork: Clockwork, effort: &Effort) -> Plan {
+    let passes = match clockwork {
+        Clockwork::Simulated => effort.simulated_passes.unwrap_or_else(|| (question.simulated_passes)(case)),
+        Clockwork::Real => 1,
+    };
+    (question.plan)(case, passes)
+}
+
+/// Asks one case of one machine. The ceiling of the answer is unknown until somebody who knows it says so.
+///
+/// # Errors
+/// [`BenchError::Machine`] with the machine's own reason.
+pub fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+) -> Result<Answer, BenchError> {
+    if let Some(ask) = question.ask {
+        return ask(question, machine, case, effort);
+    }
+    let plan = plan_for(question, case, machine.facts().clockwork, effort);
+    let measured = measure(machine, &plan, effort)?;
+    Ok(answer(question, case, machine.facts(), &measured))
+}
+
+/// Samples of a plan and how many passes each has.
+pub(crate) struct Measured {
+    samples: Samples,
+    passes: u64,
+    /// Instead of the samples' own times.
+    latencies_ns: Option<Vec<f64>>,
+}
+
+impl Measured {
+    /// The same run, standing for these latencies.
+    pub(crate) fn with_latencies(mut self, latencies_ns: Vec<f64>) -> Measured {
+        self.latencies_ns = Some(latencies_ns);
+        self
+    }
+
+    /// Issue time of one pass, sample by sample.
+    pub(crate) fn per_pass_issue_ns(&self) -> Vec<f64> {
+        self.samples.taken.iter().map(|sample| sample.issue.as_ns() / self.passes as f64).collect()
+    }
+
+    /// The middle one of them.
+    pub(crate) fn median_issue_ns(&self) -> f64 {
+        Summary::of(&self.per_pass_issue_ns()).map_or(f64::NAN, |summary| summary.median)
+    }
+}
+
+/// Runs a plan; where time is real, with as many passes as a sample of the wanted length takes.
+pub(crate) fn measure(machine: &mut dyn Machine, plan: &Plan, effort: &Effort) -> Result<Measured, MachineError> {
+    let mut plan = plan.clone();
+    let wanted = match machine.facts().clockwork {
+        Clockwork::Simulated => 1,
+        Clockwork::Real => {
+            settle_passes(machine, &mut plan, effort)?;
+            effort.samples
+        }
+    };
+    let mut samples = Samples::wanted(wanted);
+    machine.run(&plan, &mut samples)?;
+    Ok(Measured { samples, passes: plan.passes, latencies_ns: None })
+}
+
+/// Doubles passes until a sample is long enough to be told from the timer's step.
+fn settle_passes(machine: &mut dyn Machine, plan: &mut Plan, effort: &Effort) -> Result<(), MachineError> {
+    let mut trial = Samples::wanted(3);
+    plan.warmup_passes = 1;
+    loop {
+        machine.run(plan, &mut trial)?;
+        let shortest = trial.taken.iter().map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
+        if shortest >= effort.sample_length || plan.passes >= effort.most_passes {
+            return Ok(());
+        }
+        let factor = effort.sample_length.0.checked_div(shortest.0).unwrap_or(16).clamp(2, 16);
+        plan.passes = (plan.passes * factor).min(effort.most_passes);
+    }
+}
+
+/// What the samples say.
+pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: &Measured) -> Answer {
+    let (samples, passes) = (&measured.samples, measured.passes);
+    let bytes = (case.size * passes) as f64;
+    let spans = |of: fn(&lanemark_machine::Sample) -> Ticks| -> Vec<f64> {
+        samples.taken.iter().map(|sample| of(sample).as_ns()).collect()
+    };
+    let (issue, delivered) = (spans(|sample| sample.issue), spans(|sample| sample.delivered));
+    let rates = |spans: &[f64]| {
+        let rates: Vec<f64> = spans.iter().filter(|ns| **ns > 0.0).map(|ns| bytes * 1e9 / ns).collect();
+        Summary::of(&rates)
+    };
+    let per_access = (passes * (question.accesses_per_pass)(case)) as f64;
+    let latencies = measured
+        .latencies_ns
+        .clone()
+        .unwrap_or_else(|| delivered.iter().map(|ns| ns / per_access).collect::<Vec<f64>>());
+    let is_bandwidth = question.quantity == Quantity::Bandwidth;
+    Answer {
+        question: question.name.to_owned(),
+        target: facts.name.clone(),
+        way: case.way(),
+        size_bytes: case.size,
+        alignment_bytes: case.alignment,
+        quantity: question.quantity,
+        latency_ns: if is_bandwidth { None } else { Summary::of(&latencies) },
+        issue_rate_bytes_per_s: if is_bandwidth { rates(&issue) } else { None },
+        delivered_rate_bytes_per_s: if is_bandwidth { rates(&delivered) } else { None },
+        ceiling: Ceiling {
+            kind: CeilingKind::Unknown,
+            rate_bytes_per_s: None,
+            because: if is_bandwidth { "nobody has said" } else { "a latency has no rate to limit it" }.to_owned(),
+        },
+        share_of_ceiling_percent: None,
+        waits: wait_shares(samples, &delivered),
+        formula: None,
+        tlps: samples.traffic.map(|traffic| Tlps {
+            writes: traffic.write_tlps,
+            reads: traffic.read_tlps,
+            completions: traffic.completion_tlps,
+            payload_bytes: traffic.payload_bytes,
+        }),
+        bytes: samples.confirmed.map(|confirmed| Bytes {
+            claimed_bytes: confirmed.claimed_bytes,
+            confirmed_bytes: confirmed.confirmed_bytes,
+        }),
+        timer_cost_ns: samples.timer_cost.as_ns(),
+        passes,
+        samples_ns: if is_bandwidth { delivered.iter().map(|ns| ns / passes as f64).collect() } else { latencies },
+        fit: None,
+    }
+}
+
+/// The causes with their share of the samples' time, largest first; the rest is the core's own pace.
+fn wait_shares(samples: &Samples, delivered_ns: &[f64]) -> Vec<WaitShare> {
+    let total: f64 = delivered_ns.iter().sum();
+    if samples.waits.is_empty() || total <= 0.0 {
+        return Vec::new();
+    }
+    let mut shares: Vec<WaitShare> = samples
+        .waits
+        .iter()
+        .map(|wait| share(wait.cause, 100.0 * wait.span.as_ns() / total))
+        .collect();
+    let waited: f64 = shares.iter().map(|share| share.share_percent).sum();
+    if waited < 100.0 {
+        shares.push(share(Cause::Issue, 100.0 - waited));
+    }
+    shares.sort_by(|a, b| b.share_percent.total_cmp(&a.share_percent));
+    shares
+}
+
+fn share(cause: Cause, share_percent: f64) -> WaitShare {
+    WaitShare { cause: cause.name().to_owned(), explanation: cause.explanation().to_owned(), share_percent }
+}
+
+impl Case {
+    /// Whether the bytes go through a driver.
+    #[must_use]
+    pub fn is_through_driver(&self) -> bool {
+        self.through == Through::Driver
+    }
+}

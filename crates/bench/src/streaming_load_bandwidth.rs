@@ -1,0 +1,37 @@
+//! What do streaming loads (MOVNTDQA) give from write-combining memory?
+//!
+//! Traffic: `MRd` of 64 B downstream, `CplD` upstream; as many in flight as there are streaming buffers.
+//! Unit: bytes per second until the last load has come.
+//! Spoiled by: any memory type but WC, where MOVNTDQA is an ordinary load; on ordinary memory (WB) the
+//! answer says what it costs there and nothing about devices.
+//! Method: section 5.1 of TACC TR-14-10, which could model it only.
+
+use crate::case::{Axes, Case, Wanted};
+use crate::catalogue::Question;
+use crate::mmio_read_bandwidth;
+use lanemark_machine::{Access, Facts, Verb};
+use lanemark_record::Quantity;
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "streaming_load_bandwidth",
+    summary: "bytes per second MOVNTDQA loads from write-combining memory",
+    quantity: Quantity::Bandwidth,
+    cases,
+    plan: mmio_read_bandwidth::plan,
+    simulated_passes: |case| ((4 << 10) / case.size).clamp(1, 8),
+    accesses_per_pass: |_| 1,
+    ask: None,
+};
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(region) = axes.region(facts, facts.storage()) else { return Vec::new() };
+    let wanted = Wanted {
+        access: |access| matches!(access, Access::NonTemporal(_)),
+        memory_type: |kind| matches!(kind, MemoryType::Wc | MemoryType::Wb),
+        fence: None,
+        sizes: |axes, region, _| axes.sizes_in(region),
+    };
+    axes.cases(facts, Verb::Load, region, &wanted)
+}

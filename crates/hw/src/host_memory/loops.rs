@@ -1,0 +1,383 @@
+//! The loads and stores: one loop for each instruction and direction.
+//!
+//! Each loop is one block of assembly, so that the compiler can neither merge, widen, move nor drop an
+//! access. It is unrolled eight times: a store a cycle needs the loop's own two instructions out of the
+//! way. What varies besides the instruction is a type, not a value, and is gone after compilation:
+//! the [`Stride`] (onwards, or the same address again) and the [`Barrier`] after every access.
+//!
+//! Stored values come from a register filled once a pass ([`value`]), except where the instruction
+//! itself reads memory: `MOVDIR64B`, `REP MOVSB` and `memcpy`.
+
+#![allow(unsafe_code)]
+#![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
+
+use super::pattern::{Lines, VALUES, value};
+use std::arch::asm;
+
+/// What one pass of a stream works on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ground {
+    /// The first byte of the span.
+    pub(super) at: *mut u8,
+    /// The other side of a copy, as long as the span.
+    pub(super) other: *mut u8,
+    /// Bytes of the span.
+    pub(super) len: usize,
+    /// Accesses of full width in one pass; copies of the whole span for `memcpy` and `rep movsb`.
+    pub(super) count: usize,
+    /// Bytes after the last of them, moved with narrower accesses.
+    pub(super) rest: usize,
+    /// What `MOVDIR64B` stores.
+    pub(super) lines: *const Lines,
+}
+
+/// What stands after every access, or after every pass.
+pub(super) trait Barrier {
+    /// What the assembler's `.if` asks for.
+    const CODE: u8;
+}
+
+/// Nothing.
+pub(super) struct NoBarrier;
+/// `SFENCE`.
+pub(super) struct Sfence;
+/// `LFENCE`.
+pub(super) struct Lfence;
+/// `MFENCE`.
+pub(super) struct Mfence;
+/// A locked instruction that changes nothing, on the stack.
+pub(super) struct Locked;
+
+impl Barrier for NoBarrier {
+    const CODE: u8 = 0;
+}
+impl Barrier for Sfence {
+    const CODE: u8 = 1;
+}
+impl Barrier for Lfence {
+    const CODE: u8 = 2;
+}
+impl Barrier for Mfence {
+    const CODE: u8 = 3;
+}
+impl Barrier for Locked {
+    const CODE: u8 = 4;
+}
+
+/// The barrier named by the operand `{barrier}`.
+macro_rules! barrier {
+    () => {
+        "
+        .if {barrier} == 1
+        sfence
+        .elseif {barrier} == 2
+        lfence
+        .elseif {barrier} == 3
+        mfence
+        .elseif {barrier} == 4
+        lock or dword ptr [rsp], 0
+        .endif
+        "
+    };
+}
+
+/// The barrier alone.
+#[inline(always)]
+pub(super) fn barrier<B: Barrier>() {
+    // SAFETY: fences change nothing; the locked instruction writes back the stack word it read, and without
+    // `nostack` the compiler keeps nothing of its own below the stack pointer meanwhile.
+    unsafe { asm!(barrier!(), barrier = const B::CODE) }
+}
+
+/// Where the next access goes.
+pub(super) trait Stride {
+    /// In widths.
+    const WIDTHS: usize;
+}
+
+/// Behind this one.
+pub(super) struct Onwards;
+/// To the same address.
+pub(super) struct Again;
+
+impl Stride for Onwards {
+    const WIDTHS: usize = 1;
+}
+impl Stride for Again {
+    const WIDTHS: usize = 0;
+}
+
+/// One instruction in one direction.
+pub(super) trait Access {
+    /// Whether it stores to the span, and the rest of a span is stored too.
+    const STORES: bool;
+
+    /// Makes `count` accesses from `at` on, a barrier after each.
+    ///
+    /// # Safety
+    /// The processor has the instruction. `at` is valid, and aligned as the instruction wants it, for every access
+    /// that `count` and the stride make; for copies `at` and `ground.other` are valid for `ground.len` bytes and do
+    /// not overlap; `ground.lines` is valid.
+    unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, ground: &Ground, n: u64);
+}
+
+/// Eight accesses a turn, then four, two and one for what is left, so that few accesses need no loop; the address is
+/// `[{at} + k*{step}]`.
+macro_rules! walk {
+    ($setup:literal, $head:literal, $tail:literal, $end:literal, $at:ident, $count:ident, $($operands:tt)*) => {
+        asm!(
+            $setup,
+            "test {eights}, {eights}",
+            "jz 3f",
+            ".p2align 5",
+            "2:",
+            concat!($head, "[{at} + 0*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 1*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 2*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 3*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 4*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 5*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 6*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 7*{step}]", $tail), barrier!(),
+            "add {at}, 8*{step}",
+            "sub {eights}, 1",
+            "jnz 2b",
+            "3:",
+            "test {count}, 4",
+            "jz 4f",
+            concat!($head, "[{at} + 0*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 1*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 2*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 3*{step}]", $tail), barrier!(),
+            "add {at}, 4*{step}",
+            "4:",
+            "test {count}, 2",
+            "jz 5f",
+            concat!($head, "[{at} + 0*{step}]", $tail), barrier!(),
+            concat!($head, "[{at} + 1*{step}]", $tail), barrier!(),
+            "add {at}, 2*{step}",
+            "5:",
+            "test {count}, 1",
+            "jz 6f",
+            concat!($head, "[{at}]", $tail), barrier!(),
+            "6:",
+            $end,
+            at = inout(reg) $at => _,
+            eights = inout(reg) $count / 8 => _,
+            count = in(reg) $count,
+            out("rax") _, out("zmm16") _,
+            // VZEROUPPER writes to all sixteen.
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            $($operands)*
+        )
+    };
+}
+
+/// `NAME: bytes, what fills the register | mnemonic and size | register | what follows the loop`.
+macro_rules! stores {
+    ($($(#[$doc:meta])* $name:ident: $width:literal, $setup:literal | $head:literal | $tail:literal | $end:literal;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name;
+
+        impl Access for $name {
+            const STORES: bool = true;
+
+            #[inline(always)]
+            unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, _: &Ground, n: u64) {
+                // SAFETY: the caller vouches for the instruction and for every address the loop makes; all registers
+                // written are declared, and the stack is as `barrier` says.
+                unsafe {
+                    walk!($setup, $head, $tail, $end, at, count,
+                        value = in(reg) value(n), step = const $width * S::WIDTHS, barrier = const B::CODE)
+                }
+            }
+        }
+    )*};
+}
+
+/// `NAME: bytes, mnemonic, register and size | what follows the loop`.
+macro_rules! loads {
+    ($($(#[$doc:meta])* $name:ident: $width:literal, $head:literal | $end:literal;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name;
+
+        impl Access for $name {
+            const STORES: bool = false;
+
+            #[inline(always)]
+            unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, _: &Ground, _: u64) {
+                // SAFETY: as for stores.
+                unsafe {
+                    walk!("", $head, "", $end, at, count,
+                        step = const $width * S::WIDTHS, barrier = const B::CODE)
+                }
+            }
+        }
+    )*};
+}
+
+stores! {
+    /// `MOV`, 1 B.
+    Store1: 1, "" | "mov byte ptr " | ", {value:l}" | "";
+    /// `MOV`, 2 B.
+    Store2: 2, "" | "mov word ptr " | ", {value:x}" | "";
+    /// `MOV`, 4 B.
+    Store4: 4, "" | "mov dword ptr " | ", {value:e}" | "";
+    /// `MOV`, 8 B.
+    Store8: 8, "" | "mov qword ptr " | ", {value}" | "";
+    /// `MOVDQU`, 16 B.
+    Store16: 16, "movq xmm0, {value}\npunpcklqdq xmm0, xmm0" | "movdqu xmmword ptr " | ", xmm0" | "";
+    /// `VMOVDQU`, 32 B.
+    Store32: 32, "vmovq xmm0, {value}\nvpbroadcastq ymm0, xmm0" | "vmovdqu ymmword ptr " | ", ymm0" | "vzeroupper";
+    /// `VMOVDQU64`, 64 B. Register 16 and above need no `VZEROUPPER`.
+    Store64: 64, "vpbroadcastq zmm16, {value}" | "vmovdqu64 zmmword ptr " | ", zmm16" | "";
+    /// `MOVNTI`, 8 B.
+    StoreNonTemporal8: 8, "" | "movnti qword ptr " | ", {value}" | "";
+    /// `MOVNTDQ`, 16 B, aligned.
+    StoreNonTemporal16: 16, "movq xmm0, {value}\npunpcklqdq xmm0, xmm0" | "movntdq xmmword ptr " | ", xmm0" | "";
+    /// `VMOVNTDQ`, 32 B, aligned.
+    StoreNonTemporal32: 32, "vmovq xmm0, {value}\nvpbroadcastq ymm0, xmm0" | "vmovntdq ymmword ptr " | ", ymm0" | "vzeroupper";
+    /// `VMOVNTDQ`, 64 B, aligned.
+    StoreNonTemporal64: 64, "vpbroadcastq zmm16, {value}" | "vmovntdq zmmword ptr " | ", zmm16" | "";
+    /// `MOVDIRI`, 4 B.
+    StoreMovdiri4: 4, "" | "movdiri dword ptr " | ", {value:e}" | "";
+    /// `MOVDIRI`, 8 B.
+    StoreMovdiri8: 8, "" | "movdiri qword ptr " | ", {value}" | "";
+}
+
+loads! {
+    /// `MOVZX`, 1 B.
+    Load1: 1, "movzx eax, byte ptr " | "";
+    /// `MOVZX`, 2 B.
+    Load2: 2, "movzx eax, word ptr " | "";
+    /// `MOV`, 4 B.
+    Load4: 4, "mov eax, dword ptr " | "";
+    /// `MOV`, 8 B.
+    Load8: 8, "mov rax, qword ptr " | "";
+    /// `MOVDQU`, 16 B.
+    Load16: 16, "movdqu xmm0, xmmword ptr " | "";
+    /// `VMOVDQU`, 32 B.
+    Load32: 32, "vmovdqu ymm0, ymmword ptr " | "vzeroupper";
+    /// `VMOVDQU64`, 64 B.
+    Load64: 64, "vmovdqu64 zmm16, zmmword ptr " | "";
+    /// `MOVNTDQA`, 16 B, aligned.
+    LoadNonTemporal16: 16, "movntdqa xmm0, xmmword ptr " | "";
+    /// `VMOVNTDQA`, 32 B, aligned.
+    LoadNonTemporal32: 32, "vmovntdqa ymm0, ymmword ptr " | "vzeroupper";
+    /// `VMOVNTDQA`, 64 B, aligned.
+    LoadNonTemporal64: 64, "vmovntdqa zmm16, zmmword ptr " | "";
+}
+
+/// `MOVDIR64B`: a line from memory that the first-level cache holds, to an aligned line.
+pub(super) struct StoreMovdir64b;
+
+impl Access for StoreMovdir64b {
+    const STORES: bool = true;
+
+    #[inline(always)]
+    unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, ground: &Ground, n: u64) {
+        // SAFETY: the caller vouches for the lines, and `n % VALUES` is one of them; the rest is as for stores. The
+        // instruction takes its destination from a register without displacement, so there is no gain in unrolling.
+        unsafe {
+            let line = &raw const (*ground.lines)[(n % VALUES) as usize];
+            asm!(
+                "test {count}, {count}",
+                "jz 3f",
+                "2:",
+                "movdir64b {at}, zmmword ptr [{line}]",
+                barrier!(),
+                "add {at}, {step}",
+                "sub {count}, 1",
+                "jnz 2b",
+                "3:",
+                at = inout(reg) at => _,
+                count = inout(reg) count => _,
+                line = in(reg) line,
+                step = const 64 * S::WIDTHS,
+                barrier = const B::CODE,
+            );
+        }
+    }
+}
+
+/// `memcpy`; `STORE` says whether the span is its destination.
+pub(super) struct Memcpy<const STORE: bool>;
+/// `REP MOVSB`; `STORE` says whether the span is its destination.
+pub(super) struct RepMovsb<const STORE: bool>;
+
+/// Destination and source of a copy.
+#[inline(always)]
+const fn ends<const STORE: bool>(ground: &Ground) -> (*mut u8, *mut u8) {
+    if STORE { (ground.at, ground.other) } else { (ground.other, ground.at) }
+}
+
+impl<const STORE: bool> Access for Memcpy<STORE> {
+    const STORES: bool = STORE;
+
+    #[inline(always)]
+    unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
+        let (to, from) = ends::<STORE>(ground);
+        for _ in 0..count {
+            // SAFETY: the caller vouches for both ends and that they do not overlap. The barrier, even an empty one,
+            // is assembly that may read memory: no copy can be dropped or joined with the next.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, ground.len) };
+            barrier::<B>();
+        }
+    }
+}
+
+impl<const STORE: bool> Access for RepMovsb<STORE> {
+    const STORES: bool = STORE;
+
+    #[inline(always)]
+    unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
+        let (to, from) = ends::<STORE>(ground);
+        for _ in 0..count {
+            // SAFETY: the caller vouches for both ends; the direction flag is clear on entry to assembly.
+            unsafe {
+                asm!("rep movsb", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") ground.len => _,
+                    options(nostack, preserves_flags));
+            }
+            barrier::<B>();
+        }
+    }
+}
+
+/// One pass of a stream: the accesses, the rest, the barrier after the pass.
+///
+/// # Safety
+/// As for [`Access::walk`] with `ground.at` and `ground.count`, and `ground.at` is valid for the rest too.
+#[inline(always)]
+pub(super) unsafe fn pass<A: Access, S: Stride, Each: Barrier, After: Barrier>(ground: &Ground, n: u64) {
+    // SAFETY: handed on to the caller.
+    unsafe {
+        A::walk::<S, Each>(ground.at, ground.count, ground, n);
+        if ground.rest != 0 {
+            if A::STORES {
+                rest::<Store8, Store4, Store2, Store1, Each>(ground, n);
+            } else {
+                rest::<Load8, Load4, Load2, Load1, Each>(ground, n);
+            }
+        }
+    }
+    barrier::<After>();
+}
+
+/// The last `ground.rest` bytes of the span, in 8, 4, 2 and 1 B. Apart, because few sizes have a rest.
+///
+/// # Safety
+/// Those bytes are valid, as for [`Access::walk`].
+#[inline(never)]
+unsafe fn rest<A8: Access, A4: Access, A2: Access, A1: Access, Each: Barrier>(ground: &Ground, n: u64) {
+    let (len, left) = (ground.len, ground.rest);
+    // SAFETY: each piece ends where the next starts, and the last at `len`.
+    unsafe {
+        A8::walk::<Onwards, Each>(ground.at.add(len - left), left / 8, ground, n);
+        A4::walk::<Onwards, Each>(ground.at.add(len - left % 8), left / 4 % 2, ground, n);
+        A2::walk::<Onwards, Each>(ground.at.add(len - left % 4), left / 2 % 2, ground, n);
+        A1::walk::<Onwards, Each>(ground.at.add(len - left % 2), left % 2, ground, n);
+    }
+}

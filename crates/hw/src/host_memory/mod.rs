@@ -1,0 +1,52 @@
+//! How fast does this machine's core load and store, with nothing but memory behind it?
+//!
+//! The stand-in for a card: the same plans, the same instructions, real time, but the bytes go to
+//! ordinary memory (WB). It tells what the core alone can do, so it is the measured bound for the CPU's
+//! side of a transfer. It is *not* a model of a BAR: stores end in a cache, loads come from one.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `machine` | [`HostMemory`]: opening, running a plan, checking the bytes |
+//! | `ask` | which plans can be run, and why the others cannot |
+//! | `cpu` | which instructions this processor has |
+//! | `pin` | the thread held on one core |
+//! | `loops` | the loads and stores, one loop an instruction |
+//! | `routine` | the closed set of loops, and the choice among them |
+//! | `sample` | the timestamps around one sample |
+//! | `timer` | cycles of the time-stamp counter to ticks, and what the timestamps cost |
+//! | `pattern` | the bytes that are stored, and finding them again |
+//! | `buffer`, `memory_file` | the memory, and the file that stands in for a driver |
+//!
+//! Verified on: Intel Xeon model 207 (KVM guest, 2 cores, TSC 2.3 GHz, CPUID leaf 15H empty), Linux 6.18, glibc 2.36.
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod ask;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod buffer;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod cpu;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod loops;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod machine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod memory_file;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod pattern;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod pin;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod routine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod sample;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod timer;
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[path = "elsewhere.rs"]
+mod machine;
+
+pub use machine::HostMemory;
+
+/// How a plan's asker names this machine.
+const NAME: &str = "host";

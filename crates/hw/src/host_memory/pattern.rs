@@ -1,0 +1,128 @@
+//! The bytes that are stored, and finding them again.
+
+/// Passes after which the values repeat.
+pub(super) const VALUES: u64 = 32;
+
+/// The 8 B that pass `n` stores, wherever it stores; different from those of the passes before it.
+///
+/// All eight bytes differ from pass to pass and none is zero, so bytes left from another pass or never
+/// written are seen.
+#[inline]
+pub(super) const fn value(n: u64) -> u64 {
+    let byte = n % VALUES;
+    byte * 0x0101_0101_0101_0101 + 0xd0a1_7121_c251_9232
+}
+
+/// [`value`] eight times: what `MOVDIR64B` moves, for it reads its line from memory.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line(pub(super) [u64; 8]);
+
+/// A line for every value.
+pub(super) type Lines = [Line; VALUES as usize];
+
+/// The lines, in order.
+pub(super) fn lines() -> Box<Lines> {
+    Box::new(std::array::from_fn(|n| Line([value(n as u64); 8])))
+}
+
+/// Fills `bytes` with what looks like noise; another `seed` leaves other noise, equal at one place in 256.
+///
+/// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), `SplitMix64`.
+pub(super) fn fill(bytes: &mut [u8], seed: u64) {
+    let mix = |z: u64| {
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    let mut state = mix(seed);
+    for chunk in bytes.chunks_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        chunk.copy_from_slice(&mix(state).to_le_bytes()[..chunk.len()]);
+    }
+}
+
+/// Places where both hold the same.
+pub(super) fn equal_bytes(left: &[u8], right: &[u8]) -> u64 {
+    let pages = left.chunks(4096).zip(right.chunks(4096));
+    pages
+        .map(
+            |(left, right)| {
+                if left == right { left.len() } else { left.iter().zip(right).filter(|(l, r)| l == r).count() }
+            },
+        )
+        .sum::<usize>() as u64
+}
+
+/// Bytes of `span` that are as a pass storing `value` leaves them: accesses of `width` bytes from its
+/// start on, the rest in 8, 4, 2 and 1 B.
+pub(super) fn stored_bytes(span: &[u8], width: usize, value: u64) -> u64 {
+    let (body, mut rest) = span.split_at(span.len() / width * width);
+    let mut stored = matching(body, width.min(8), value);
+    for narrower in [8, 4, 2, 1] {
+        let (now, later) = rest.split_at(rest.len() / narrower * narrower);
+        stored += matching(now, narrower, value);
+        rest = later;
+    }
+    stored
+}
+
+/// Bytes of `span` that equal the first `width` bytes of `value`, over and over.
+fn matching(span: &[u8], width: usize, value: u64) -> u64 {
+    let value = value.to_le_bytes();
+    let wanted = &value[..width];
+    span.chunks(width)
+        .map(|chunk| if chunk == wanted { width } else { chunk.iter().zip(wanted).filter(|(l, r)| l == r).count() })
+        .sum::<usize>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_of_a_value_is_that_of_the_pass_before_or_zero() {
+        for n in 0..2 * VALUES {
+            let (before, now) = (value(n).to_le_bytes(), value(n + 1).to_le_bytes());
+            assert!(before.iter().zip(now).all(|(before, now)| *before != now && now != 0), "{n}");
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_value_differ_so_that_a_shifted_store_is_seen() {
+        for n in 0..VALUES {
+            let mut bytes = value(n).to_le_bytes();
+            bytes.sort_unstable();
+            assert!(bytes.windows(2).all(|pair| pair[0] != pair[1]), "{n}: {bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn stored_bytes_are_counted_and_one_wrong_byte_is_missed_nowhere() {
+        let value = value(3);
+        // 64 B accesses over 64 + 8 + 4 + 2 + 1 B.
+        let mut span: Vec<u8> = value.to_le_bytes().repeat(9);
+        for width in [4, 2, 1] {
+            span.extend(&value.to_le_bytes()[..width]);
+        }
+        assert_eq!(stored_bytes(&span, 64, value), 79);
+        for place in 0..span.len() {
+            span[place] ^= 0x80;
+            assert_eq!(stored_bytes(&span, 64, value), 78, "{place}");
+            span[place] ^= 0x80;
+        }
+        let bytes = vec![value.to_le_bytes()[0]; 7];
+        assert_eq!(stored_bytes(&bytes, 1, value), 7);
+    }
+
+    #[test]
+    fn fills_of_two_seeds_agree_by_chance_only() {
+        let (mut one, mut two) = (vec![0; 65_539], vec![0; 65_539]);
+        fill(&mut one, 1);
+        assert_eq!(equal_bytes(&one, &one), 65_539);
+        for seed in 2..20 {
+            fill(&mut two, seed);
+            assert!(equal_bytes(&one, &two) < 65_539 / 128, "{seed}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! One sample: timestamp, passes, timestamp, drain, timestamp.
+
+#![allow(unsafe_code)]
+#![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
+
+use rustix::io::Errno;
+use std::arch::asm;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// When a sample has to end early.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits<'a> {
+    /// The longest a sample may take, in cycles of the time-stamp counter.
+    pub(super) timeout_cycles: u64,
+    /// Passes between two looks at the clock and at the flag; at least 1, and so many that a look (20 to 40 ns) is
+    /// lost beside them. A sample of no more passes than this has no look in it at all.
+    pub(super) passes_per_look: u64,
+    /// Somebody wants an end.
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+/// How a sample ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// All passes are done.
+    Done,
+    /// The time was over, or somebody wanted an end, after this many passes.
+    Stopped(u64),
+    /// The kernel refused a call.
+    Failed(Errno),
+}
+
+/// The time-stamp counter around one sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stamps {
+    /// Before the first instruction.
+    pub(super) start: u64,
+    /// After the last instruction; stores may still be buffered.
+    pub(super) issued: u64,
+    /// After everything stored can be seen by others.
+    pub(super) delivered: u64,
+    /// Whether all of it was done.
+    pub(super) ending: Ending,
+}
+
+/// Runs `pass` with the numbers from `first` on (wrapping), `passes` times, between timestamps.
+///
+/// Compiled into each of the loops: between the stamps there is no call but those `pass` makes.
+#[inline(always)]
+pub(super) fn timed(
+    limits: &Limits<'_>,
+    first: u64,
+    passes: u64,
+    mut pass: impl FnMut(u64) -> Result<(), Errno>,
+) -> Stamps {
+    let (mut next, mut left, mut ending) = (first, passes, Ending::Done);
+    let start = stamp_before();
+    'all: loop {
+        let now = left.min(limits.passes_per_look);
+        for n in 0..now {
+            if let Err(error) = pass(next.wrapping_add(n)) {
+                ending = Ending::Failed(error);
+                break 'all;
+            }
+        }
+        (next, left) = (next.wrapping_add(now), left - now);
+        if left == 0 {
+            break;
+        }
+        if stamp_before().saturating_sub(start) > limits.timeout_cycles || limits.interrupted.load(Ordering::Relaxed) {
+            ending = Ending::Stopped(passes - left);
+            break;
+        }
+    }
+    let issued = stamp_after();
+    let delivered = stamp_drained();
+    Stamps { start, issued, delivered, ending }
+}
+
+/// The counter now, with nothing later started and all earlier instructions done.
+#[inline(always)]
+pub(super) fn stamp_before() -> u64 {
+    let (low, high): (u64, u64);
+    // SAFETY: reads a counter; user mode may, or every timer of this system would fault.
+    unsafe { asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high, options(nostack, preserves_flags)) };
+    high << 32 | low
+}
+
+/// The counter once all earlier instructions are done and loads answered; later ones wait.
+#[inline(always)]
+fn stamp_after() -> u64 {
+    let (low, high): (u64, u64);
+    // SAFETY: as for `stamp_before`.
+    unsafe {
+        asm!("rdtscp", "lfence", out("rax") low, out("rdx") high, out("rcx") _, options(nostack, preserves_flags));
+    };
+    high << 32 | low
+}
+
+/// The counter once all earlier stores, those in write-combining buffers too, are visible to everybody.
+///
+/// Source: Intel SDM volume 2, RDTSC: "If software requires RDTSC to be executed only after all previous
+/// instructions have executed and all previous loads and stores are globally visible, it can execute the
+/// sequence MFENCE;LFENCE immediately before RDTSC."
+#[inline(always)]
+fn stamp_drained() -> u64 {
+    let (low, high): (u64, u64);
+    // SAFETY: as for `stamp_before`.
+    unsafe {
+        asm!("mfence", "lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high, options(nostack, preserves_flags));
+    }
+    high << 32 | low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static NO: AtomicBool = AtomicBool::new(false);
+    static YES: AtomicBool = AtomicBool::new(true);
+
+    fn limits(passes_per_look: u64) -> Limits<'static> {
+        Limits { timeout_cycles: u64::MAX, passes_per_look, interrupted: &NO }
+    }
+
+    #[test]
+    fn every_pass_runs_once_in_order_whenever_the_clock_is_looked_at() {
+        for passes_per_look in [1, 3, 7, 8, u64::MAX] {
+            let mut seen = Vec::new();
+            let stamps = timed(&limits(passes_per_look), 100, 7, |n| {
+                seen.push(n);
+                Ok(())
+            });
+            assert_eq!(seen, [100, 101, 102, 103, 104, 105, 106]);
+            assert_eq!(stamps.ending, Ending::Done);
+            assert!(stamps.start <= stamps.issued && stamps.issued <= stamps.delivered);
+        }
+    }
+
+    #[test]
+    fn pass_numbers_wrap_without_losing_a_pass() {
+        let mut seen = Vec::new();
+        timed(&limits(2), u64::MAX - 1, 3, |n| {
+            seen.push(n);
+            Ok(())
+        });
+        assert_eq!(seen, [u64::MAX - 1, u64::MAX, 0]);
+    }
+
+    #[test]
+    fn a_sample_stops_at_the_first_look_after_its_time_or_a_flag() {
+        let late = Limits { timeout_cycles: 0, ..limits(5) };
+        assert_eq!(timed(&late, 0, u64::MAX, |_| Ok(())).ending, Ending::Stopped(5));
+        let flagged = Limits { interrupted: &YES, ..limits(2) };
+        assert_eq!(timed(&flagged, 0, u64::MAX, |_| Ok(())).ending, Ending::Stopped(2));
+        assert_eq!(timed(&flagged, 0, 2, |_| Ok(())).ending, Ending::Done);
+    }
+
+    #[test]
+    fn a_refused_call_ends_the_sample_and_its_number_is_kept() {
+        let ending = timed(&limits(1), 0, 9, |n| if n == 3 { Err(Errno::NOSPC) } else { Ok(()) }).ending;
+        assert_eq!(ending, Ending::Failed(Errno::NOSPC));
+    }
+}

@@ -1,0 +1,119 @@
+//! Which way to use: neighbouring sizes with the same best way as one line.
+
+use lanemark_record::{Advice, Way};
+
+/// The advice of one target and question.
+pub(crate) struct Topic<'a> {
+    /// The target's name.
+    pub target: &'a str,
+    /// The question, by its catalogue name.
+    pub question: &'a str,
+    /// Smallest sizes first.
+    pub stretches: Vec<Stretch<'a>>,
+}
+
+/// Neighbouring sizes with the same best way.
+pub(crate) struct Stretch<'a> {
+    /// The smallest and the largest size, in bytes.
+    pub sizes: (u64, u64),
+    /// The best way.
+    pub way: &'a Way,
+    /// The least and the greatest of its rates, in bytes per second.
+    pub rates: (f64, f64),
+    /// The least and the greatest of how many times the slowest way's rate that is.
+    pub times: (f64, f64),
+    /// The reason given for the largest size.
+    pub reason: &'a str,
+}
+
+impl<'a> Topic<'a> {
+    /// `advice` by target and question, in the order they first appear.
+    pub fn of(advice: &'a [Advice]) -> Vec<Topic<'a>> {
+        let mut sorted: Vec<&Advice> = advice.iter().collect();
+        sorted.sort_by_key(|advice| advice.size_bytes);
+        let mut topics: Vec<Topic<'a>> = Vec::new();
+        for first in advice {
+            if topics.iter().any(|topic| (topic.target, topic.question) == (&*first.target, &*first.question)) {
+                continue;
+            }
+            let mut topic = Topic { target: &first.target, question: &first.question, stretches: Vec::new() };
+            for one in &sorted {
+                if (&*one.target, &*one.question) == (topic.target, topic.question) {
+                    topic.add(one);
+                }
+            }
+            topics.push(topic);
+        }
+        topics
+    }
+
+    fn add(&mut self, advice: &'a Advice) {
+        let (rate, times) = (advice.delivered_rate_bytes_per_s_median, advice.times_the_slowest);
+        match self.stretches.last_mut() {
+            Some(last) if *last.way == advice.way => {
+                last.sizes.1 = advice.size_bytes;
+                last.rates = (last.rates.0.min(rate), last.rates.1.max(rate));
+                last.times = (last.times.0.min(times), last.times.1.max(times));
+                last.reason = &advice.reason;
+            }
+            _ => self.stretches.push(Stretch {
+                sizes: (advice.size_bytes, advice.size_bytes),
+                way: &advice.way,
+                rates: (rate, rate),
+                times: (times, times),
+                reason: &advice.reason,
+            }),
+        }
+    }
+}
+
+impl Stretch<'_> {
+    /// Its sizes: `64 B to 512 B`.
+    pub fn sizes_in_words(&self) -> String {
+        span(self.sizes.0, self.sizes.1, crate::figures::size)
+    }
+
+    /// Its rates: `3.05 GB/s to 12.4 GB/s`.
+    pub fn rates_in_words(&self) -> String {
+        span(self.rates.0, self.rates.1, crate::figures::rate)
+    }
+
+    /// How many times the slowest way's rate: `3.1x to 240x`.
+    pub fn times_in_words(&self) -> String {
+        span(self.times.0, self.times.1, crate::figures::times)
+    }
+}
+
+fn span<T>(first: T, last: T, text: impl Fn(T) -> String) -> String {
+    let (first, last) = (text(first), text(last));
+    if first == last { first } else { format!("{first} to {last}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn neighbouring_sizes_with_the_same_best_way_are_one_stretch() {
+        let record = fixture::record();
+        let topics = Topic::of(&record.advice);
+        let lines: Vec<_> = topics[0]
+            .stretches
+            .iter()
+            .map(|stretch| (stretch.sizes_in_words(), stretch.way.to_string(), stretch.rates_in_words()))
+            .collect();
+        let expected =
+            [("64 B to 4 KiB", "WC movdir64b", "8.00 GB/s to 30.0 GB/s"), ("4 MiB", "WC nt32+sfence", "50.0 GB/s")];
+        assert_eq!(lines, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())));
+    }
+
+    #[test]
+    fn a_way_that_is_best_twice_with_another_between_is_two_stretches() {
+        let mut record = fixture::record();
+        let mut again = record.advice[0].clone();
+        again.size_bytes = 16 << 20;
+        record.advice.insert(0, again);
+        assert_eq!(Topic::of(&record.advice)[0].stretches.len(), 3);
+    }
+}

@@ -1,0 +1,195 @@
+//! A small record for tests: a simulated card with a bandwidth and a latency, and a host whose limit
+//! nobody knows.
+
+use lanemark_record::{
+    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, Formula, Origins, Quantity, Record, Reproduction, Row,
+    SCHEMA, Skipped, Summary, Target, TargetKind, Tlps, Tool, Verdict, WaitShare, Way,
+};
+
+/// A record with nothing in it.
+pub(crate) fn empty() -> Record {
+    Record {
+        schema: SCHEMA,
+        tool: Tool { name: "lanemark".to_owned(), version: "0.1.0".to_owned() },
+        command: vec!["lanemark".to_owned(), "bench".to_owned()],
+        written_unix_s: None,
+        targets: vec![],
+        answers: vec![],
+        skipped: vec![],
+        warnings: vec![],
+        advice: vec![],
+        interrupted: false,
+    }
+}
+
+/// Two targets, two questions, three ways, three sizes.
+pub(crate) fn record() -> Record {
+    let mut record = empty();
+    record.targets = vec![
+        Target {
+            name: "card-gen5-x16".to_owned(),
+            summary: "A card on Gen5 x16".to_owned(),
+            kind: TargetKind::Simulated,
+            memcpy: "glibc, AVX".to_owned(),
+            platform: Some(serde_json::json!({"link": {"width": 16, "note": "a & b"}})),
+            origins: Some(Origins { given: 5, assumed: 3, fitted: 1 }),
+        },
+        Target {
+            name: "host".to_owned(),
+            summary: "This machine's memory".to_owned(),
+            kind: TargetKind::Real,
+            memcpy: "glibc".to_owned(),
+            platform: None,
+            origins: None,
+        },
+    ];
+    for (access, fence, rates, wait) in [
+        ("4", None, [0.04e9, 0.04e9, 0.04e9], "strong_order"),
+        ("nt32", Some("sfence"), [2e9, 20e9, 50e9], "link_busy"),
+        ("movdir64b", None, [8e9, 30e9, 51e9], "link_busy"),
+    ] {
+        for (size, rate) in [64, 4096, 4 << 20].into_iter().zip(rates) {
+            let memory_type = if access == "4" { "uc" } else { "wc" };
+            let mut answer = bandwidth("card-gen5-x16", way(memory_type, access, fence), size, rate);
+            answer.ceiling = Ceiling {
+                kind: CeilingKind::Computed,
+                rate_bytes_per_s: Some(54e9),
+                because: "Gen5 x16 in 256 B packets".to_owned(),
+            };
+            answer.share_of_ceiling_percent = Some(100.0 * rate / 54e9);
+            answer.waits =
+                vec![WaitShare { cause: wait.to_owned(), explanation: "why".to_owned(), share_percent: 90.0 }];
+            answer.formula = Some(Formula {
+                latency_ns: None,
+                delivered_rate_bytes_per_s: Some(rate * 1.01),
+                bound: "link".to_owned(),
+                holds_for: "any size".to_owned(),
+            });
+            answer.tlps = Some(Tlps { writes: size.div_ceil(256), reads: 0, completions: 0, payload_bytes: size });
+            answer.bytes = Some(Bytes { claimed_bytes: size, confirmed_bytes: size });
+            record.answers.push(answer);
+        }
+    }
+    for (access, size, ns) in [("4", 4, 441.0), ("8", 8, 442.5)] {
+        let mut answer = bandwidth("card-gen5-x16", way("uc", access, None), size, 0.0);
+        answer.question = "mmio_read_latency".to_owned();
+        answer.quantity = Quantity::RoundTripLatency;
+        answer.delivered_rate_bytes_per_s = None;
+        answer.latency_ns = Summary::of(&[ns, ns, ns + 1.0]);
+        answer.waits = vec![WaitShare {
+            cause: "read_round_trip".to_owned(),
+            explanation: "away".to_owned(),
+            share_percent: 99.0,
+        }];
+        answer.formula = Some(Formula {
+            latency_ns: Some(ns),
+            delivered_rate_bytes_per_s: None,
+            bound: "round trip".to_owned(),
+            holds_for: "one read".to_owned(),
+        });
+        record.answers.push(answer);
+    }
+    record.answers.push(bandwidth("host", way("wb", "memcpy", None), 4096, 12e9));
+    let stretch = |size_bytes, way, rate| Advice {
+        question: "mmio_write_bandwidth".to_owned(),
+        target: "card-gen5-x16".to_owned(),
+        size_bytes,
+        way,
+        delivered_rate_bytes_per_s_median: rate,
+        times_the_slowest: rate / 0.04e9,
+        reason: "whole lines leave as one packet".to_owned(),
+    };
+    record.advice = vec![
+        stretch(64, way("wc", "movdir64b", None), 8e9),
+        stretch(4096, way("wc", "movdir64b", None), 30e9),
+        stretch(4 << 20, way("wc", "nt32", Some("sfence")), 50e9),
+    ];
+    record.skipped = ["uc 64", "wc 64"]
+        .map(|what| Skipped {
+            question: "mmio_write_bandwidth".to_owned(),
+            target: "host".to_owned(),
+            what: what.to_owned(),
+            because: "this CPU has no AVX-512".to_owned(),
+        })
+        .to_vec();
+    record.warnings = vec!["the clock frequency changed".to_owned()];
+    record
+}
+
+/// A way of the user's.
+pub(crate) fn way(memory_type: &str, access: &str, fence: Option<&str>) -> Way {
+    Way {
+        memory_type: memory_type.to_owned(),
+        access: access.to_owned(),
+        fence: fence.map(str::to_owned),
+        through: "user".to_owned(),
+    }
+}
+
+/// An answer that knows its rate and nothing else.
+pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> Answer {
+    Answer {
+        question: "mmio_write_bandwidth".to_owned(),
+        target: target.to_owned(),
+        way,
+        size_bytes,
+        alignment_bytes: 0,
+        quantity: Quantity::Bandwidth,
+        latency_ns: None,
+        issue_rate_bytes_per_s: Summary::of(&[rate * 2.0]),
+        delivered_rate_bytes_per_s: Summary::of(&[rate]),
+        ceiling: Ceiling {
+            kind: CeilingKind::Unknown,
+            rate_bytes_per_s: None,
+            because: "no stand-in was measured".to_owned(),
+        },
+        share_of_ceiling_percent: None,
+        waits: vec![],
+        formula: None,
+        tlps: None,
+        bytes: None,
+        timer_cost_ns: 10.0,
+        passes: 1,
+        samples_ns: vec![1.0],
+        fit: None,
+    }
+}
+
+/// A reproduction with one row of each kind.
+pub(crate) fn reproduction() -> Reproduction {
+    let row = |id: &str, class, verdict, ours: Option<f64>, note: &str| Row {
+        id: id.to_owned(),
+        what: "latency of a 4 B read".to_owned(),
+        published: Some(440.0),
+        corrected: None,
+        simulated: ours,
+        formula: Some(441.0),
+        unit: "ns".to_owned(),
+        class,
+        error_percent: ours.map(|ours| 100.0 * (ours - 440.0) / 440.0),
+        tolerance_percent: Some(5.0),
+        verdict,
+        note: note.to_owned(),
+    };
+    Reproduction {
+        paper: "someone2026".to_owned(),
+        title: "How long does a read take".to_owned(),
+        platform: "card-gen5-x16".to_owned(),
+        rows: vec![
+            row("T1.a", Class::Given, Verdict::Listed, Some(440.0), ""),
+            row("T1.b", Class::Fitted, Verdict::Agrees, Some(441.0), ""),
+            row("T1.c", Class::Predicted, Verdict::Agrees, Some(442.0), "not printed"),
+            row("T1.d", Class::Predicted, Verdict::KnownGap, Some(500.0), "the paper's host has two sockets"),
+            row("T1.e", Class::Predicted, Verdict::Disagrees, Some(880.0), ""),
+            row("T1.f", Class::Predicted, Verdict::Later, None, "needs a switch"),
+        ],
+        bounds: vec![Bound {
+            name: "all latencies".to_owned(),
+            statistic: "median".to_owned(),
+            rows: 5,
+            found_percent: 0.5,
+            wanted_percent: 2.0,
+            met: true,
+        }],
+    }
+}

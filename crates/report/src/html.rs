@@ -1,0 +1,638 @@
+//! A record as one page: a file that works offline, loads nothing, and carries all its figures.
+
+use crate::advice::Topic;
+use crate::chart;
+use crate::error::ReportError;
+use crate::figures;
+use crate::grid::{Column, Grid};
+use crate::panel::{self, Line, Panel, Point, words};
+use crate::reproduction;
+use crate::table::{fit_in_words, kind_in_words, origins_in_words, reasons};
+use askama::Template;
+use lanemark_record::{CeilingKind, Record, Reproduction, Target, TargetKind, Verdict};
+
+/// Bars up to which all of a panel are shown at once.
+const BARS_AT_ONCE: usize = 12;
+/// Different colours for causes; more causes than that share them, and are told apart by their names.
+const CAUSE_COLOURS: usize = 10;
+/// The least share of a bar, in percent, that a name fits into.
+const NAMED_FROM_PERCENT: f64 = 18.0;
+
+/// `record`, and papers reproduced with it, as a page of HTML: one file that needs no network.
+///
+/// Plots, what the core waited for, which way to use, every figure as a table, what was skipped, and where
+/// the numbers come from. The samples are not in it; a record file has them.
+///
+/// # Errors
+/// [`ReportError`], only through a mistake of this program: no record is refused.
+pub fn html(record: &Record, reproductions: &[Reproduction]) -> Result<String, ReportError> {
+    let panels = Panel::of(record);
+    let plots = chart::embeddable(&chart::charts(&panels)).map_err(|source| ReportError::Plots { source })?;
+    let page = Page::of(record, reproductions, &panels, plots);
+    page.render().map_err(|source| ReportError::Template { source })
+}
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    record: &'a Record,
+    command: String,
+    written: Option<String>,
+    glance: Vec<Glance>,
+    targets: Vec<TargetPart<'a>>,
+    strays: Vec<PanelPart>,
+    topics: Vec<Topic<'a>>,
+    skipped: Vec<(usize, String, String)>,
+    reproductions: Vec<Reproduced<'a>>,
+    plots: String,
+    uplot_script: &'static str,
+    uplot_style: &'static str,
+    uplot_licence: &'static str,
+    script: &'static str,
+    style: &'static str,
+}
+
+/// One panel in one line: who is best, and how near to the limit.
+struct Glance {
+    id: String,
+    title: String,
+    target: String,
+    is_first_of_target: bool,
+    way: String,
+    figure: String,
+    size: String,
+    /// The share of the limit, 0 to 100, for a bar.
+    share: Option<f64>,
+    share_in_words: String,
+    limit: String,
+    wait: String,
+}
+
+struct TargetPart<'a> {
+    target: &'a Target,
+    kind: &'static str,
+    origins: Option<String>,
+    /// Shares of given, assumed and fitted numbers in percent.
+    origin_shares: [f64; 3],
+    platform: Vec<(String, String)>,
+    panels: Vec<PanelPart>,
+}
+
+struct PanelPart {
+    id: String,
+    place: usize,
+    title: String,
+    question: String,
+    target: String,
+    quantity: &'static str,
+    statistic: &'static str,
+    unit: &'static str,
+    is_plotted: bool,
+    in_words: String,
+    limits: Vec<String>,
+    bars: Vec<Bar>,
+    /// Where the limit stands on the bars, in percent of their full length.
+    limit_mark: Option<f64>,
+    waits: Vec<WaitBar>,
+    causes: Vec<CausePart>,
+    fits: Vec<String>,
+    numbers: Grid,
+}
+
+impl PanelPart {
+    /// What the marks on the bars are.
+    fn marks_in_words(&self) -> Option<&'static str> {
+        match (self.bars.iter().any(|bar| bar.formula_mark.is_some()), self.limit_mark.is_some()) {
+            (true, true) => Some("dotted the formula, dashed the limit"),
+            (true, false) => Some("dotted the formula"),
+            (false, true) => Some("dashed the limit"),
+            (false, false) => None,
+        }
+    }
+}
+
+/// One way with one size.
+struct Bar {
+    name: String,
+    figure: String,
+    /// Length and the formula's mark, in percent of the full length.
+    length: Option<f64>,
+    formula_mark: Option<f64>,
+}
+
+/// What one way waited for, or several alike.
+struct WaitBar {
+    names: Vec<String>,
+    in_words: String,
+    parts: Vec<WaitPart>,
+}
+
+impl WaitBar {
+    fn all_names(&self) -> String {
+        self.names.join(", ")
+    }
+
+    fn some_names(&self) -> String {
+        match &*self.names {
+            [some @ .., _, _, _] if some.len() > 1 => {
+                format!("{} and {} more", self.names[..2].join(", "), self.names.len() - 2)
+            }
+            all => all.join(", "),
+        }
+    }
+}
+
+struct WaitPart {
+    colour: usize,
+    share: f64,
+    in_words: String,
+    /// The cause's name where it fits into the bar.
+    label: Option<String>,
+}
+
+struct CausePart {
+    colour: usize,
+    name: String,
+    explanation: String,
+}
+
+struct Reproduced<'a> {
+    reproduction: &'a Reproduction,
+    summary: String,
+    columns: Vec<Column>,
+    rows: Vec<(&'static str, Vec<String>)>,
+    bounds: Vec<(bool, Vec<String>)>,
+    notes: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Page<'a> {
+    fn of(record: &'a Record, reproductions: &'a [Reproduction], panels: &[Panel<'a>], plots: String) -> Page<'a> {
+        let causes = causes(record);
+        let parts = |target: Option<&str>| {
+            let wanted = |panel: &Panel| match target {
+                Some(target) => panel.target == target,
+                None => record.targets.iter().all(|target| target.name != panel.target),
+            };
+            let numbered = panels.iter().enumerate().filter(|(_, panel)| wanted(panel));
+            numbered.map(|(place, panel)| panel_part(place, panel, &causes)).collect::<Vec<_>>()
+        };
+        Page {
+            record,
+            command: record.command.join(" "),
+            written: record.written_unix_s.map(figures::date),
+            glance: (0..panels.len()).map(|place| glance(place, panels)).collect(),
+            targets: record.targets.iter().map(|target| target_part(target, parts(Some(&target.name)))).collect(),
+            strays: parts(None),
+            topics: Topic::of(&record.advice),
+            skipped: reasons(&record.skipped)
+                .into_iter()
+                .map(|reason| (reason.count, reason.because.to_owned(), reason.where_in_words()))
+                .collect(),
+            reproductions: reproductions.iter().map(reproduced).collect(),
+            plots,
+            uplot_script: include_str!("../assets/uplot-1.6.32/uPlot.iife.min.js"),
+            uplot_style: include_str!("../assets/uplot-1.6.32/uPlot.min.css"),
+            uplot_licence: include_str!("../assets/uplot-1.6.32/LICENSE"),
+            script: include_str!("../assets/report.js"),
+            style: include_str!("../assets/report.css"),
+        }
+    }
+}
+
+/// The bars to be seen at once.
+fn first<T>(bars: &[T]) -> &[T] {
+    &bars[..bars.len().min(BARS_AT_ONCE)]
+}
+
+/// The bars to be unfolded.
+fn rest<T>(bars: &[T]) -> &[T] {
+    &bars[bars.len().min(BARS_AT_ONCE)..]
+}
+
+fn id(place: usize) -> String {
+    format!("panel-{place}")
+}
+
+/// Every cause in the record, the one waited for longest first.
+fn causes(record: &Record) -> Vec<&str> {
+    let mut causes: Vec<(&str, f64)> = Vec::new();
+    for wait in record.answers.iter().flat_map(|answer| &answer.waits) {
+        match causes.iter_mut().find(|(cause, _)| *cause == wait.cause) {
+            Some((_, share)) => *share += wait.share_percent,
+            None => causes.push((&wait.cause, wait.share_percent)),
+        }
+    }
+    causes.sort_by(|a, b| b.1.total_cmp(&a.1));
+    causes.into_iter().map(|(cause, _)| cause).collect()
+}
+
+fn glance(place: usize, panels: &[Panel]) -> Glance {
+    let panel = &panels[place];
+    let best = &panel.lines[0];
+    let point = best.largest();
+    let ceiling = &point.answer.ceiling;
+    let kind = match ceiling.kind {
+        CeilingKind::Computed => "computed",
+        CeilingKind::Measured => "measured",
+        CeilingKind::Unknown => "unknown",
+    };
+    let limit =
+        ceiling.rate_bytes_per_s.map_or_else(|| kind.to_owned(), |rate| format!("{} ({kind})", figures::rate(rate)));
+    Glance {
+        id: id(place),
+        title: panel.title(),
+        target: panel.target.to_owned(),
+        is_first_of_target: place == 0 || panels[place - 1].target != panel.target,
+        way: best.name.clone(),
+        figure: point.value.map_or_else(|| "no figure".to_owned(), |value| panel.unit.figure_with_symbol(value)),
+        size: figures::size(point.answer.size_bytes),
+        share: point.answer.share_of_ceiling_percent.map(|share| share.clamp(0.0, 100.0)),
+        share_in_words: point.answer.share_of_ceiling_percent.map(figures::percent).unwrap_or_default(),
+        limit: if panel.is_rate() { limit } else { String::new() },
+        wait: point.longest_wait_in_words().unwrap_or_default(),
+    }
+}
+
+fn target_part(target: &Target, panels: Vec<PanelPart>) -> TargetPart<'_> {
+    let origin_shares = target.origins.map_or([0.0; 3], |origins| {
+        let counts = [origins.given, origins.assumed, origins.fitted].map(f64::from);
+        let all: f64 = counts.iter().sum();
+        counts.map(|count| if all > 0.0 { 100.0 * count / all } else { 0.0 })
+    });
+    let mut platform = Vec::new();
+    if let Some(value) = &target.platform {
+        flatten("", value, &mut platform);
+    }
+    TargetPart {
+        target,
+        kind: kind_in_words(target.kind),
+        origins: target.origins.map(origins_in_words),
+        origin_shares,
+        platform,
+        panels,
+    }
+}
+
+/// `value` as lines of `path` and text: tables become dotted paths, lists of plain values stay together.
+fn flatten(path: &str, value: &serde_json::Value, lines: &mut Vec<(String, String)>) {
+    use serde_json::Value;
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&path, value, lines);
+            }
+        }
+        Value::Array(list) if list.iter().any(|item| item.is_object() || item.is_array()) => {
+            for (place, value) in list.iter().enumerate() {
+                flatten(&format!("{path}[{place}]"), value, lines);
+            }
+        }
+        Value::String(text) => lines.push((path.to_owned(), text.clone())),
+        _ => lines.push((path.to_owned(), value.to_string())),
+    }
+}
+
+fn panel_part(place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
+    let is_plotted = !panel.has_one_size_per_way();
+    let mut waits: Vec<WaitBar> = Vec::new();
+    for bar in panel.lines.iter().filter_map(|line| wait_bar(line, causes)) {
+        match waits.iter_mut().find(|other| other.in_words == bar.in_words) {
+            Some(other) => other.names.extend(bar.names),
+            None => waits.push(bar),
+        }
+    }
+    let ceilings = panel.ceilings();
+    let (bars, limit_mark) = if is_plotted { (Vec::new(), None) } else { bars(panel) };
+    PanelPart {
+        id: id(place),
+        place,
+        title: panel.title(),
+        question: panel.question.to_owned(),
+        target: panel.target.to_owned(),
+        quantity: panel.quantity_in_words(),
+        statistic: panel.statistic(),
+        unit: panel.unit.symbol(),
+        is_plotted,
+        in_words: in_words(panel),
+        limits: ceilings.iter().map(|(ceiling, _)| panel::ceiling_in_words(ceiling)).collect(),
+        bars,
+        limit_mark,
+        waits,
+        causes: cause_parts(panel, causes),
+        fits: panel
+            .lines
+            .iter()
+            .filter_map(|line| Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer.fit?))))
+            .collect(),
+        numbers: numbers(panel),
+    }
+}
+
+/// What a plot shows, for those who do not see it.
+fn in_words(panel: &Panel) -> String {
+    let best = &panel.lines[0];
+    let point = best.largest();
+    let size = figures::size(point.answer.size_bytes);
+    let mut text = format!(
+        "{} of {}: {} of {}",
+        panel.title(),
+        panel.target,
+        panel.quantity_in_words(),
+        figures::counted(panel.lines.len(), "way")
+    );
+    if let Some(value) = point.value {
+        text += &format!("; best at {size} is {} with {}", best.name, panel.unit.figure_with_symbol(value));
+    }
+    if let Some(share) = point.answer.share_of_ceiling_percent {
+        text += &format!(", {} of the limit", figures::percent(share));
+    }
+    text + "; all figures are in the table below"
+}
+
+fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>) {
+    let points: Vec<(&Line, Point)> = panel.lines.iter().map(|line| (line, line.largest())).collect();
+    let limit = match &*panel.ceilings() {
+        [(ceiling, _)] if panel.is_rate() => ceiling.rate_bytes_per_s,
+        _ => None,
+    };
+    let longest = points
+        .iter()
+        .flat_map(|(_, point)| [point.value, point.formula()])
+        .chain([limit])
+        .flatten()
+        .fold(0.0, f64::max);
+    let percent = |value: Option<f64>| value.filter(|_| longest > 0.0).map(|value| 100.0 * value / longest);
+    let bars = points.into_iter().map(|(line, point)| Bar {
+        name: format!("{}, {}", line.name, figures::size(point.answer.size_bytes)),
+        figure: match (point.value, point.mad()) {
+            (None, _) => "no figure".to_owned(),
+            (Some(value), Some(mad)) if !panel.is_rate() => {
+                format!("{} (MAD {})", panel.unit.figure_with_symbol(value), panel.unit.figure(mad))
+            }
+            (Some(value), _) => panel.unit.figure_with_symbol(value),
+        },
+        length: percent(point.value),
+        formula_mark: percent(point.formula().filter(|_| panel.kind != Some(TargetKind::Formula))),
+    });
+    (bars.collect(), percent(limit))
+}
+
+fn wait_bar(line: &Line, causes: &[&str]) -> Option<WaitBar> {
+    let answer = line.largest().answer;
+    let parts: Vec<WaitPart> = answer
+        .waits
+        .iter()
+        .map(|wait| WaitPart {
+            colour: colour(&wait.cause, causes),
+            share: wait.share_percent.clamp(0.0, 100.0),
+            in_words: format!(
+                "{} {}: {}",
+                words(&wait.cause),
+                figures::whole_percent(wait.share_percent),
+                wait.explanation
+            ),
+            label: (wait.share_percent >= NAMED_FROM_PERCENT)
+                .then(|| format!("{} {}", words(&wait.cause), figures::whole_percent(wait.share_percent))),
+        })
+        .collect();
+    let in_words = parts.iter().map(|part| part.in_words.clone()).collect::<Vec<_>>().join("; ");
+    (!parts.is_empty()).then(|| WaitBar { names: vec![line.name.clone()], in_words, parts })
+}
+
+fn colour(cause: &str, causes: &[&str]) -> usize {
+    causes.iter().position(|other| *other == cause).unwrap_or(0) % CAUSE_COLOURS
+}
+
+/// The causes in a panel's bars, each once, longest waited for in the whole record first.
+fn cause_parts(panel: &Panel, causes: &[&str]) -> Vec<CausePart> {
+    let waits = || panel.lines.iter().flat_map(|line| &line.largest().answer.waits);
+    let found = causes.iter().filter_map(|cause| waits().find(|wait| wait.cause == **cause));
+    found
+        .map(|wait| CausePart {
+            colour: colour(&wait.cause, causes),
+            name: words(&wait.cause),
+            explanation: wait.explanation.clone(),
+        })
+        .collect()
+}
+
+/// Every figure of a panel.
+fn numbers(panel: &Panel) -> Grid {
+    let symbol = panel.unit.symbol();
+    let figure = |value: Option<f64>| value.map(|value| panel.unit.figure(value)).unwrap_or_default();
+    let rate = |value: Option<f64>| value.map(figures::rate).unwrap_or_default();
+    let mut columns = vec![Column::words("way")];
+    columns.extend(
+        [
+            "size".to_owned(),
+            format!("{}, {symbol}", panel.statistic()),
+            "MAD".to_owned(),
+            "p1".to_owned(),
+            "p99".to_owned(),
+            "samples".to_owned(),
+            "issue rate, median".to_owned(),
+            "limit".to_owned(),
+            "of limit".to_owned(),
+            format!("formula, {symbol}"),
+            "formula differs".to_owned(),
+        ]
+        .map(Column::figures),
+    );
+    columns.push(Column::words("bound by"));
+    columns.push(Column::words("formula holds for"));
+    columns.extend(
+        ["MWr", "MRd", "CplD", "payload bytes", "bytes confirmed", "of bytes claimed", "passes", "timer cost"]
+            .map(Column::figures),
+    );
+    let mut grid = Grid { columns, rows: Vec::new() };
+    for (line, point) in panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point))) {
+        let answer = point.answer;
+        let summary = panel::summary(answer);
+        let formula = answer.formula.as_ref();
+        let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+        grid.rows.push(vec![
+            line.name.clone(),
+            figures::size(answer.size_bytes),
+            figure(point.value),
+            figure(summary.map(|summary| summary.mad)),
+            figure(summary.map(|summary| summary.p1)),
+            figure(summary.map(|summary| summary.p99)),
+            count(summary.map(|summary| summary.count)),
+            rate(answer.issue_rate_bytes_per_s.map(|summary| summary.median)),
+            rate(answer.ceiling.rate_bytes_per_s),
+            point.share_in_words().unwrap_or_default(),
+            figure(point.formula()),
+            point.formula_difference_percent().map(figures::difference).unwrap_or_default(),
+            formula.map(|formula| formula.bound.clone()).unwrap_or_default(),
+            formula.map(|formula| formula.holds_for.clone()).unwrap_or_default(),
+            count(answer.tlps.map(|tlps| tlps.writes)),
+            count(answer.tlps.map(|tlps| tlps.reads)),
+            count(answer.tlps.map(|tlps| tlps.completions)),
+            count(answer.tlps.map(|tlps| tlps.payload_bytes)),
+            count(answer.bytes.map(|bytes| bytes.confirmed_bytes)),
+            count(answer.bytes.map(|bytes| bytes.claimed_bytes)),
+            answer.passes.to_string(),
+            figures::time(answer.timer_cost_ns),
+        ]);
+    }
+    grid.drop_empty_columns();
+    grid
+}
+
+fn reproduced(reproduction: &Reproduction) -> Reproduced<'_> {
+    let mut grid =
+        Grid { columns: reproduction::columns(), rows: reproduction.rows.iter().map(reproduction::cells).collect() };
+    grid.drop_empty_columns();
+    let style = |verdict| match verdict {
+        Verdict::Agrees => "agrees",
+        Verdict::Disagrees => "disagrees",
+        Verdict::KnownGap => "gap",
+        Verdict::Listed | Verdict::Sic | Verdict::Later => "aside",
+    };
+    Reproduced {
+        reproduction,
+        summary: reproduction::summary(reproduction),
+        columns: grid.columns,
+        rows: reproduction.rows.iter().map(|row| style(row.verdict)).zip(grid.rows).collect(),
+        bounds: reproduction.bounds.iter().map(|bound| (bound.met, reproduction::bound_cells(bound))).collect(),
+        notes: reproduction.rows.iter().filter(|row| !row.note.is_empty()).map(|row| (&*row.id, &*row.note)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    /// What stands between `before` and `after` in `page`.
+    fn between<'a>(page: &'a str, before: &str, after: &str) -> &'a str {
+        page.split_once(before).unwrap().1.split_once(after).unwrap().0
+    }
+
+    fn plots(page: &str) -> serde_json::Value {
+        serde_json::from_str(between(page, "id=\"plots\">", "</script>")).unwrap()
+    }
+
+    #[test]
+    fn every_answer_is_in_the_data_and_in_a_table() {
+        let record = fixture::record();
+        let page = html(&record, &[]).unwrap();
+        let plots = plots(&page);
+        let points: usize = plots
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|chart| chart["lines"].as_array().unwrap())
+            .map(|line| line["tips"].as_array().unwrap().iter().filter(|tip| tip.is_array()).count())
+            .sum();
+        assert_eq!(points, record.answers.len());
+        let rows = page.matches("<tr class=\"answer\">").count();
+        assert_eq!(rows, record.answers.len());
+    }
+
+    #[test]
+    fn no_string_of_a_record_becomes_markup() {
+        const ATTACK: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload=\"x";
+        let text = lanemark_record::file::to_json(&fixture::record());
+        // Every string value of the record, and every name in it, is the attack.
+        let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        poison(&mut value, ATTACK);
+        let record: Record = serde_json::from_value(value).unwrap();
+        let mut reproduction = fixture::reproduction();
+        ATTACK.clone_into(&mut reproduction.title);
+        ATTACK.clone_into(&mut reproduction.rows[3].note);
+        ATTACK.clone_into(&mut reproduction.rows[3].what);
+        let page = html(&record, &[reproduction]).unwrap();
+        assert!(!page.contains("<script>alert"), "an opening tag got through");
+        assert!(!page.contains("<img"), "an image got through");
+        let (markup, data) = (page.replace(between(&page, "id=\"plots\">", "</script>"), ""), plots(&page).to_string());
+        assert!(!markup.contains("\" onload="), "an attribute got through");
+        let clean = html(&fixture::record(), &[fixture::reproduction()]).unwrap();
+        assert_eq!(page.matches("</script>").count(), clean.matches("</script>").count());
+        assert!(data.contains("alert(1)"), "the name is still there as data");
+    }
+
+    fn poison(value: &mut serde_json::Value, with: &str) {
+        use serde_json::Value;
+        const CLOSED: [&str; 6] = ["kind", "quantity", "verdict", "class", "schema", "interrupted"];
+        match value {
+            Value::String(text) => with.clone_into(text),
+            Value::Array(list) => list.iter_mut().for_each(|item| poison(item, with)),
+            Value::Object(map) => {
+                map.iter_mut().filter(|(key, _)| !CLOSED.contains(&&***key)).for_each(|(_, item)| poison(item, with));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_anywhere() {
+        let page = html(&fixture::record(), &[fixture::reproduction()]).unwrap();
+        assert!(page.contains("default-src 'none'"), "the browser is told so too");
+        for loader in ["src=", "@import", "url(", "<link", "fetch(", "XMLHttpRequest", "import("] {
+            assert!(!page.contains(loader), "{loader}");
+        }
+        for target in page.split("href=").skip(1) {
+            assert!(target.starts_with("\"#") || target.starts_with("\"data:,"), "{}", &target[..20]);
+        }
+    }
+
+    #[test]
+    fn an_empty_record_is_a_page_too() {
+        let page = html(&fixture::empty(), &[]).unwrap();
+        assert!(page.contains("No answers"));
+        assert!(page.trim_end().ends_with("</html>"));
+    }
+
+    #[test]
+    fn answers_of_a_target_that_is_not_listed_are_shown_all_the_same() {
+        let mut record = fixture::record();
+        record.targets.clear();
+        let page = html(&record, &[]).unwrap();
+        assert_eq!(page.matches("<tr class=\"answer\">").count(), record.answers.len());
+    }
+
+    #[test]
+    fn sizes_are_plotted_and_single_sizes_are_bars() {
+        let page = html(&fixture::record(), &[]).unwrap();
+        let bandwidth = between(&page, "id=\"panel-0\"", "</section>");
+        let latency = between(&page, "id=\"panel-1\"", "</section>");
+        assert!(bandwidth.contains("class=\"plot\"") && !bandwidth.contains("class=\"bars\""));
+        assert!(latency.contains("class=\"bars\"") && !latency.contains("class=\"plot\""));
+        assert!(bandwidth.contains("role=\"img\"") && bandwidth.contains("94.4 % of the limit"));
+    }
+
+    #[test]
+    fn ways_that_waited_for_the_same_share_a_bar() {
+        let page = html(&fixture::record(), &[]).unwrap();
+        let latency = between(&page, "id=\"panel-1\"", "</section>");
+        assert_eq!(latency.matches("<span class=\"part cause-").count(), 1);
+        assert!(latency.contains("title=\"UC 4, UC 8\""));
+        let names = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        let bar = WaitBar { names, in_words: String::new(), parts: vec![] };
+        assert_eq!(bar.some_names(), "a, b and 3 more");
+    }
+
+    #[test]
+    fn a_platform_is_listed_by_dotted_paths() {
+        let mut lines = Vec::new();
+        flatten("", &serde_json::json!({"a": {"b": [1, 2], "c": [{"d": "x"}]}, "e": null}), &mut lines);
+        let expected = [("a.b", "[1,2]"), ("a.c[0].d", "x"), ("e", "null")];
+        assert_eq!(lines, expected.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    }
+
+    #[test]
+    fn a_reproduction_shows_its_rows_its_bounds_and_what_counts() {
+        let page = html(&fixture::empty(), &[fixture::reproduction()]).unwrap();
+        assert!(page.contains("T1.e") && page.contains("DISAGREES") && page.contains("all latencies"));
+        assert!(page.contains("1 given, 1 fitted, 4 predicted; of the predicted 1 agrees, 1 known gap, 1 disagrees"));
+    }
+
+    #[test]
+    fn the_vendored_script_cannot_end_its_element() {
+        for text in [include_str!("../assets/uplot-1.6.32/uPlot.iife.min.js"), include_str!("../assets/report.js")] {
+            assert!(!text.to_lowercase().contains("</script") && !text.contains("<!--"));
+        }
+    }
+}

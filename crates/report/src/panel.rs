@@ -1,0 +1,377 @@
+//! A record cut into panels: one question on one target, its ways as lines, best first.
+
+use crate::figures::{self, Unit};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, TargetKind};
+
+/// The answers of one target to one question.
+pub(crate) struct Panel<'a> {
+    /// The target's name.
+    pub target: &'a str,
+    /// What kind of answer it gives; `None` if the record does not list it.
+    pub kind: Option<TargetKind>,
+    /// The question, by its catalogue name.
+    pub question: &'a str,
+    /// What the figures are.
+    pub quantity: Quantity,
+    /// Its ways, best first; never empty, and no line is.
+    pub lines: Vec<Line<'a>>,
+    /// What the figures are written in.
+    pub unit: Unit,
+}
+
+/// One way, by size.
+pub(crate) struct Line<'a> {
+    /// The way, and the alignment where it is not that of a line.
+    pub name: String,
+    /// Its answers, smallest first; each size once.
+    pub points: Vec<Point<'a>>,
+}
+
+/// One answer and its headline figure.
+#[derive(Clone, Copy)]
+pub(crate) struct Point<'a> {
+    /// The whole answer.
+    pub answer: &'a Answer,
+    /// Its figure in bytes per second or nanoseconds; a target that only computes has the formula's.
+    pub value: Option<f64>,
+}
+
+impl<'a> Panel<'a> {
+    /// The panels of `record`: in the order of its targets, then of its questions.
+    pub fn of(record: &'a Record) -> Vec<Panel<'a>> {
+        let mut panels: Vec<Panel<'a>> = Vec::new();
+        for answer in &record.answers {
+            let place = panels.iter().position(|panel| panel.takes(answer)).unwrap_or_else(|| {
+                panels.push(Panel::empty(record, answer));
+                panels.len() - 1
+            });
+            panels[place].add(answer);
+        }
+        for panel in &mut panels {
+            panel.arrange();
+        }
+        let targets = &record.targets;
+        panels.sort_by_key(|panel| targets.iter().position(|target| target.name == panel.target).unwrap_or(usize::MAX));
+        panels
+    }
+
+    fn empty(record: &Record, answer: &'a Answer) -> Panel<'a> {
+        Panel {
+            target: &answer.target,
+            kind: record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind),
+            question: &answer.question,
+            quantity: answer.quantity,
+            lines: Vec::new(),
+            unit: Unit::Nanoseconds,
+        }
+    }
+
+    fn takes(&self, answer: &Answer) -> bool {
+        (self.target, self.question, self.quantity) == (&*answer.target, &*answer.question, answer.quantity)
+    }
+
+    /// Puts `answer` on the first line of its name that has nothing at its size yet, so that what was
+    /// asked twice is seen twice.
+    fn add(&mut self, answer: &'a Answer) {
+        let point = Point { answer, value: headline(answer, self.kind) };
+        let mut name = answer.way.to_string();
+        if answer.alignment_bytes != 0 {
+            name += &format!(" at +{} B", answer.alignment_bytes);
+        }
+        for turn in 1.. {
+            let name = if turn == 1 { name.clone() } else { format!("{name} (asked again: {turn})") };
+            match self.lines.iter_mut().find(|line| line.name == name) {
+                None => return self.lines.push(Line { name, points: vec![point] }),
+                Some(line) if line.points.iter().all(|other| other.answer.size_bytes != answer.size_bytes) => {
+                    return line.points.push(point);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn arrange(&mut self) {
+        for line in &mut self.lines {
+            line.points.sort_by_key(|point| point.answer.size_bytes);
+        }
+        let is_rate = self.is_rate();
+        // A line without any figure comes last, whichever way is up.
+        self.lines.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|line| line.largest().value.map(|value| if is_rate { -value } else { value }));
+            a.unwrap_or(f64::INFINITY).total_cmp(&b.unwrap_or(f64::INFINITY))
+        });
+        let values = self.lines.iter().flat_map(|line| &line.points).filter_map(|point| point.value);
+        self.unit = if is_rate {
+            Unit::for_rates(values.fold(0.0, f64::max))
+        } else {
+            Unit::for_times(values.fold(f64::INFINITY, f64::min))
+        };
+    }
+
+    /// Whether more is better.
+    pub fn is_rate(&self) -> bool {
+        self.quantity == Quantity::Bandwidth
+    }
+
+    /// What the figures are, in words.
+    pub fn quantity_in_words(&self) -> &'static str {
+        match self.quantity {
+            Quantity::Bandwidth => "delivered rate",
+            Quantity::RoundTripLatency => "round-trip latency",
+            Quantity::OneWayLatency => "one-way latency",
+            Quantity::Overhead => "overhead of a call",
+        }
+    }
+
+    /// Where the figures come from: samples, or a formula alone.
+    pub fn statistic(&self) -> &'static str {
+        let is_sampled = self.lines.iter().flat_map(|line| &line.points).any(|point| summary(point.answer).is_some());
+        if self.kind == Some(TargetKind::Formula) && !is_sampled { "by formula" } else { "median" }
+    }
+
+    /// The question as a heading.
+    pub fn title(&self) -> String {
+        title(self.question)
+    }
+
+    /// Every size any way was asked for, smallest first.
+    pub fn sizes(&self) -> Vec<u64> {
+        let mut sizes: Vec<u64> =
+            self.lines.iter().flat_map(|line| &line.points).map(|point| point.answer.size_bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Whether every way has one size only, so that there is nothing to draw over sizes.
+    pub fn has_one_size_per_way(&self) -> bool {
+        self.lines.iter().all(|line| line.points.len() == 1)
+    }
+
+    /// Every different limit, with a count of answers it holds for, that of the best way first.
+    pub fn ceilings(&self) -> Vec<(&'a Ceiling, usize)> {
+        let mut found: Vec<(&Ceiling, usize)> = Vec::new();
+        let best = self.lines.first().map(Line::largest);
+        for point in best.iter().chain(self.lines.iter().flat_map(|line| &line.points)) {
+            let ceiling = &point.answer.ceiling;
+            match found.iter_mut().find(|(other, _)| *other == ceiling) {
+                Some((_, count)) => *count += 1,
+                None => found.push((ceiling, 0)),
+            }
+        }
+        found
+    }
+
+    /// The limit in one sentence: that of the best way at its largest size, and how many others there are.
+    pub fn ceiling_in_words(&self) -> String {
+        let ceilings = self.ceilings();
+        let Some(((best, _), others)) = ceilings.split_first() else { return "limit: unknown".to_owned() };
+        let mut text = format!("limit: {}", ceiling_in_words(best));
+        let mut rates: Vec<f64> = others.iter().filter_map(|(ceiling, _)| ceiling.rate_bytes_per_s).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        match (others.len(), &*rates) {
+            (0, _) => {}
+            (1, [rate]) => text += &format!(" (another, {}, for other ways or sizes)", figures::rate(*rate)),
+            (count, [first, .., last]) => {
+                text += &format!(
+                    " ({count} others, {} to {}, for other ways or sizes)",
+                    figures::rate(*first),
+                    figures::rate(*last)
+                );
+            }
+            (count, _) => text += &format!(" ({} for other ways or sizes)", figures::counted(count, "other")),
+        }
+        text
+    }
+}
+
+impl<'a> Line<'a> {
+    /// Its answer at the largest size that has a figure, or just the largest.
+    pub fn largest(&self) -> Point<'a> {
+        let last = self.points.len() - 1;
+        *self.points.iter().rev().find(|point| point.value.is_some()).unwrap_or(&self.points[last])
+    }
+
+    /// Its answer at `size_bytes`.
+    pub fn at(&self, size_bytes: u64) -> Option<Point<'a>> {
+        self.points.iter().find(|point| point.answer.size_bytes == size_bytes).copied()
+    }
+}
+
+impl Point<'_> {
+    /// What the formula says, in bytes per second or nanoseconds.
+    pub fn formula(&self) -> Option<f64> {
+        formula(self.answer)
+    }
+
+    /// How far the formula lies from the figure, in percent of the figure.
+    pub fn formula_difference_percent(&self) -> Option<f64> {
+        let (formula, value) = (self.formula()?, self.value?);
+        (value != 0.0).then(|| 100.0 * (formula - value) / value)
+    }
+
+    /// The share of the limit: a percentage, or the word that says why there is none.
+    pub fn share_in_words(&self) -> Option<String> {
+        let ceiling = &self.answer.ceiling;
+        match (self.answer.share_of_ceiling_percent, ceiling.kind) {
+            (Some(share), CeilingKind::Measured) => Some(format!("{} measured", figures::percent(share))),
+            (Some(share), _) => Some(figures::percent(share)),
+            (None, _) if self.answer.quantity != Quantity::Bandwidth => None,
+            (None, CeilingKind::Measured) => Some("measured".to_owned()),
+            (None, CeilingKind::Unknown) => Some("unknown".to_owned()),
+            (None, CeilingKind::Computed) => None,
+        }
+    }
+
+    /// What it waited for longest, with its share.
+    pub fn longest_wait_in_words(&self) -> Option<String> {
+        let longest = self.answer.waits.iter().max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
+        Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+    }
+
+    /// The median distance from the median, in bytes per second or nanoseconds.
+    pub fn mad(&self) -> Option<f64> {
+        summary(self.answer).map(|summary| summary.mad)
+    }
+}
+
+/// The samples' summary that the headline figure is the median of.
+pub(crate) fn summary(answer: &Answer) -> Option<lanemark_record::Summary> {
+    match answer.quantity {
+        Quantity::Bandwidth => answer.delivered_rate_bytes_per_s,
+        _ => answer.latency_ns,
+    }
+}
+
+fn formula(answer: &Answer) -> Option<f64> {
+    let formula = answer.formula.as_ref()?;
+    match answer.quantity {
+        Quantity::Bandwidth => formula.delivered_rate_bytes_per_s,
+        _ => formula.latency_ns,
+    }
+}
+
+fn headline(answer: &Answer, kind: Option<TargetKind>) -> Option<f64> {
+    let fitted = || answer.fit.filter(|_| answer.quantity == Quantity::Overhead).map(|fit| fit.per_call_ns);
+    let computed = || formula(answer).filter(|_| kind == Some(TargetKind::Formula));
+    summary(answer).map(|summary| summary.median).or_else(fitted).or_else(computed).filter(|value| value.is_finite())
+}
+
+/// A limit: its rate, its kind, and why.
+pub(crate) fn ceiling_in_words(ceiling: &Ceiling) -> String {
+    let kind = match ceiling.kind {
+        CeilingKind::Computed => "computed",
+        CeilingKind::Measured => "measured",
+        CeilingKind::Unknown => "unknown",
+    };
+    match ceiling.rate_bytes_per_s {
+        Some(rate) => format!("{}, {kind}: {}", figures::rate(rate), ceiling.because),
+        None => format!("{kind}: {}", ceiling.because),
+    }
+}
+
+/// A name with underscores as words.
+pub(crate) fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// A question's catalogue name as a heading: `mmio_read_latency` is "MMIO read latency".
+pub(crate) fn title(question: &str) -> String {
+    let words: Vec<String> = question
+        .split('_')
+        .map(|word| if ["mmio", "dma", "bar", "iommu"].contains(&word) { word.to_uppercase() } else { word.to_owned() })
+        .collect();
+    let mut text = words.join(" ");
+    if let Some(first) = text.get(..1).map(str::to_uppercase) {
+        text.replace_range(..1, &first);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_panel_holds_every_answer_of_its_question_and_target_once() {
+        let record = fixture::record();
+        let panels = Panel::of(&record);
+        let points: usize = panels.iter().flat_map(|panel| &panel.lines).map(|line| line.points.len()).sum();
+        assert_eq!(points, record.answers.len());
+        let names: Vec<_> = panels.iter().map(|panel| (panel.target, panel.question)).collect();
+        assert_eq!(
+            names,
+            [
+                ("card-gen5-x16", "mmio_write_bandwidth"),
+                ("card-gen5-x16", "mmio_read_latency"),
+                ("host", "mmio_write_bandwidth"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_best_way_comes_first_whether_more_or_less_is_better() {
+        let record = fixture::record();
+        let panels = Panel::of(&record);
+        let names = |panel: &Panel| panel.lines.iter().map(|line| line.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&panels[0]), ["WC movdir64b", "WC nt32+sfence", "UC 4"]);
+        assert_eq!(names(&panels[1]), ["UC 4", "UC 8"]);
+    }
+
+    #[test]
+    fn what_was_asked_twice_is_seen_twice() {
+        let mut record = fixture::record();
+        record.answers.push(record.answers[0].clone());
+        let mut unaligned = record.answers[0].clone();
+        unaligned.alignment_bytes = 4;
+        record.answers.push(unaligned);
+        let panels = Panel::of(&record);
+        let names: Vec<&str> = panels[0].lines.iter().map(|line| &*line.name).collect();
+        assert!(names.iter().any(|name| name.ends_with("(asked again: 2)")), "{names:?}");
+        assert!(names.iter().any(|name| name.ends_with("at +4 B")), "{names:?}");
+    }
+
+    #[test]
+    fn a_way_without_a_figure_comes_last() {
+        let mut record = fixture::record();
+        for answer in record.answers.iter_mut().filter(|answer| answer.way.access == "movdir64b") {
+            answer.delivered_rate_bytes_per_s = None;
+        }
+        assert_eq!(Panel::of(&record)[0].lines[2].name, "WC movdir64b");
+    }
+
+    #[test]
+    fn a_target_that_only_computes_shows_its_formula() {
+        let mut record = fixture::record();
+        record.targets[0].kind = TargetKind::Formula;
+        for answer in &mut record.answers {
+            answer.delivered_rate_bytes_per_s = None;
+        }
+        let panels = Panel::of(&record);
+        let largest = panels[0].lines[0].largest();
+        assert!(largest.value.is_some());
+        assert_eq!(largest.value, largest.formula());
+        assert_eq!(panels[2].lines[0].largest().value, None, "but a real one does not");
+    }
+
+    #[test]
+    fn questions_read_as_headings() {
+        assert_eq!(title("mmio_read_latency"), "MMIO read latency");
+        assert_eq!(title("driver_call_overhead"), "Driver call overhead");
+        assert_eq!(title("éa"), "éa");
+        assert_eq!(title(""), "");
+    }
+
+    #[test]
+    fn several_limits_are_counted_beside_the_best_ways() {
+        let record = fixture::record();
+        let panels = Panel::of(&record);
+        assert!(panels[2].ceiling_in_words().starts_with("limit: unknown: "));
+        let mut record = record.clone();
+        record.answers[0].ceiling.rate_bytes_per_s = Some(12e9);
+        let text = Panel::of(&record)[0].ceiling_in_words();
+        assert!(text.ends_with("(another, 12.0 GB/s, for other ways or sizes)"), "{text}");
+    }
+}

@@ -1,0 +1,261 @@
+//! A paper's figures beside ours.
+
+use crate::figures;
+use crate::grid::{Column, Grid, wrap};
+use lanemark_record::{Class, Reproduction, Row, Verdict};
+
+/// The least width of the column that says what a figure is, before it gets a line of its own.
+const NARROWEST_WHAT: usize = 16;
+
+/// `reproduction` for a terminal of `width` characters; without a width nothing is wrapped.
+///
+/// The rows, the bounds over sets of rows, how many count, and what a reader should know of the rows that
+/// do not simply agree.
+#[must_use]
+pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> String {
+    let mut blocks =
+        vec![wrap(&format!("{}: {} (on {})", reproduction.paper, reproduction.title, reproduction.platform), width, 2)];
+    if !reproduction.rows.is_empty() {
+        blocks.push(rows(reproduction, width));
+    }
+    if !reproduction.bounds.is_empty() {
+        blocks.push(bounds(reproduction).lines(width).join("\n"));
+    }
+    blocks.push(wrap(&summary(reproduction), width, 2));
+    let notes: Vec<String> =
+        noted(reproduction).map(|row| wrap(&format!("{}: {}", row.id, row.note), width, 4)).collect();
+    if !notes.is_empty() {
+        blocks.push(notes.join("\n"));
+    }
+    blocks.join("\n\n") + "\n"
+}
+
+/// The rows whose notes a reader should see.
+fn noted(reproduction: &Reproduction) -> impl Iterator<Item = &Row> {
+    reproduction.rows.iter().filter(|row| row.verdict != Verdict::Agrees && !row.note.is_empty())
+}
+
+/// The rows as a table; where they do not fit with what each says, that stands on a line of its own.
+fn rows(reproduction: &Reproduction, width: Option<u16>) -> String {
+    let mut grid = Grid { columns: columns(), rows: reproduction.rows.iter().map(cells).collect() };
+    grid.drop_empty_columns();
+    let longest = reproduction.rows.iter().map(|row| row.what.chars().count()).max().unwrap_or(0);
+    let Some(limit) = width.map(usize::from).filter(|_| !grid.fits(width)) else {
+        return grid.lines(width).join("\n");
+    };
+    if grid.natural_width() - longest + NARROWEST_WHAT <= limit {
+        return grid.lines(width).join("\n");
+    }
+    let what: Vec<String> = reproduction.rows.iter().map(what_in_words).collect();
+    for head in IN_WORDS {
+        grid.drop_column(head);
+    }
+    if !grid.fits(width) {
+        // Nothing more to move out of the way: let the cells wrap.
+        return grid.lines(width).join("\n");
+    }
+    let lines = grid.lines(None);
+    let mut text = lines[..2].to_vec();
+    for (line, what) in lines[2..].iter().zip(what) {
+        text.push(line.clone());
+        text.push(wrap(&format!("  {what}"), width, 4));
+    }
+    text.join("\n")
+}
+
+/// The columns that [`what_in_words`] stands for.
+const IN_WORDS: [&str; 4] = ["what", "unit", "class", "tolerance %"];
+
+/// What a row says, its unit, its class and its tolerance.
+fn what_in_words(row: &Row) -> String {
+    let mut text = row.what.clone();
+    if !row.unit.is_empty() {
+        text += &format!(", in {}", row.unit);
+    }
+    text += &format!("; {}", class_in_words(row.class));
+    if let Some(tolerance) = row.tolerance_percent {
+        text += &format!(", within {} %", exact(tolerance));
+    }
+    text
+}
+
+/// The columns of a reproduction.
+pub(crate) fn columns() -> Vec<Column> {
+    vec![
+        Column::words("id"),
+        Column::words("what"),
+        Column::figures("published"),
+        Column::figures("corrected"),
+        Column::figures("simulated"),
+        Column::figures("formula"),
+        Column::words("unit"),
+        Column::words("class"),
+        Column::figures("error %"),
+        Column::figures("tolerance %"),
+        Column::words("verdict"),
+    ]
+}
+
+/// `row` as the cells of [`columns`].
+pub(crate) fn cells(row: &Row) -> Vec<String> {
+    let value = |value: Option<f64>| value.map(exact).unwrap_or_default();
+    vec![
+        row.id.clone(),
+        row.what.clone(),
+        value(row.published),
+        value(row.corrected),
+        value(row.simulated),
+        value(row.formula),
+        row.unit.clone(),
+        class_in_words(row.class).to_owned(),
+        row.error_percent.map(|error| figures::difference(error).trim_end_matches(" %").to_owned()).unwrap_or_default(),
+        row.tolerance_percent.map(exact).unwrap_or_default(),
+        verdict_in_words(row.verdict).to_owned(),
+    ]
+}
+
+/// Four significant digits, but no more than there are: a published `64` is not `64.0`.
+fn exact(value: f64) -> String {
+    let scale = if value == 0.0 || !value.is_finite() { 0 } else { 3 - value.abs().log10().floor() as i64 };
+    let decimals = scale.clamp(0, 9) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn bounds(reproduction: &Reproduction) -> Grid {
+    Grid {
+        columns: vec![
+            Column::words("over sets of rows"),
+            Column::words("statistic of |error|"),
+            Column::figures("rows"),
+            Column::figures("found %"),
+            Column::figures("wanted %"),
+            Column::words("met"),
+        ],
+        rows: reproduction.bounds.iter().map(bound_cells).collect(),
+    }
+}
+
+/// A bound as cells: name, statistic, rows, found, wanted, whether met.
+pub(crate) fn bound_cells(bound: &lanemark_record::Bound) -> Vec<String> {
+    vec![
+        bound.name.clone(),
+        bound.statistic.clone(),
+        bound.rows.to_string(),
+        exact(bound.found_percent),
+        exact(bound.wanted_percent),
+        if bound.met { "yes" } else { "NO" }.to_owned(),
+    ]
+}
+
+/// A class in a word.
+fn class_in_words(class: Class) -> &'static str {
+    match class {
+        Class::Given => "given",
+        Class::Fitted => "fitted",
+        Class::Predicted => "predicted",
+    }
+}
+
+/// A verdict in a word or two; what needs a look is in capitals.
+fn verdict_in_words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Agrees => "agrees",
+        Verdict::Disagrees => "DISAGREES",
+        Verdict::KnownGap => "known gap",
+        Verdict::Listed => "listed",
+        Verdict::Sic => "sic",
+        Verdict::Later => "later",
+    }
+}
+
+/// How many rows count, and how they stand.
+pub(crate) fn summary(reproduction: &Reproduction) -> String {
+    let rows = &reproduction.rows;
+    let of = |class| rows.iter().filter(|row| row.class == class).count();
+    let stand = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let predicted = |verdict| rows.iter().filter(|row| row.class == Class::Predicted && row.verdict == verdict).count();
+    let plural = |count, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let mut text = format!(
+        "{} given, {} fitted, {} predicted; of the predicted {}, {}, {}; {} listed, {} sic, {} later",
+        of(Class::Given),
+        of(Class::Fitted),
+        of(Class::Predicted),
+        plural(predicted(Verdict::Agrees), "agrees", "agree"),
+        plural(predicted(Verdict::KnownGap), "known gap", "known gaps"),
+        plural(predicted(Verdict::Disagrees), "disagrees", "disagree"),
+        stand(Verdict::Listed),
+        stand(Verdict::Sic),
+        stand(Verdict::Later),
+    );
+    // A given or fitted figure that we miss is no prediction gone wrong, but worse.
+    let missed = stand(Verdict::Disagrees) - predicted(Verdict::Disagrees);
+    if missed > 0 {
+        text += &format!("; and {} of the given and fitted", plural(missed, "disagrees", "disagree"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_reproduction_reads_like_this() {
+        let expected = "\
+someone2026: How long does a read take (on card-gen5-x16)
+
+id    what                   published  simulated  formula  unit  class      error %  tolerance %  verdict
+────────────────────────────────────────────────────────────────────────────────────────────────────────────
+T1.a  latency of a 4 B read        440        440      441  ns    given          0.0            5  listed
+T1.b  latency of a 4 B read        440        441      441  ns    fitted        +0.2            5  agrees
+T1.c  latency of a 4 B read        440        442      441  ns    predicted     +0.5            5  agrees
+T1.d  latency of a 4 B read        440        500      441  ns    predicted    +13.6            5  known gap
+T1.e  latency of a 4 B read        440        880      441  ns    predicted     +100            5  DISAGREES
+T1.f  latency of a 4 B read        440                 441  ns    predicted                     5  later
+
+over sets of rows  statistic of |error|  rows  found %  wanted %  met
+─────────────────────────────────────────────────────────────────────
+all latencies      median                   5      0.5         2  yes
+
+1 given, 1 fitted, 4 predicted; of the predicted 1 agrees, 1 known gap, 1 disagrees; 1 listed, 0 sic, 1 later
+
+T1.d: the paper's host has two sockets
+T1.f: needs a switch
+";
+        assert_eq!(reproduction_table(&fixture::reproduction(), Some(120)), expected);
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_what_a_figure_says_gets_its_own_line() {
+        let text = reproduction_table(&fixture::reproduction(), Some(80));
+        assert!(text.contains("\n  latency of a 4 B read, in ns; given, within 5 %\n"), "{text}");
+    }
+
+    #[test]
+    fn a_fitted_row_that_disagrees_is_not_hidden() {
+        let mut reproduction = fixture::reproduction();
+        reproduction.rows[1].verdict = Verdict::Disagrees;
+        assert!(summary(&reproduction).ends_with("; and 1 disagrees of the given and fitted"));
+    }
+
+    #[test]
+    fn figures_keep_the_digits_they_were_published_with() {
+        for (value, text) in
+            [(64.0, "64"), (0.5, "0.5"), (441.26, "441.3"), (0.0, "0"), (12345.6, "12346"), (1e-3, "0.001")]
+        {
+            assert_eq!(exact(value), text);
+        }
+    }
+
+    #[test]
+    fn a_reproduction_without_rows_still_says_what_it_is() {
+        let mut reproduction = fixture::reproduction();
+        reproduction.rows.clear();
+        reproduction.bounds.clear();
+        let text = reproduction_table(&reproduction, Some(80));
+        assert!(text.starts_with("someone2026: "), "{text}");
+        assert!(text.contains("0 given, 0 fitted, 0 predicted"), "{text}");
+    }
+}

@@ -1,0 +1,490 @@
+//! A record on a terminal: short, the best ways first, and what limits them.
+
+use crate::advice::Topic;
+use crate::figures;
+use crate::grid::{Column, Grid, wrap};
+use crate::panel::{Line, Panel, Point, words};
+use lanemark_record::{LineFit, Record, Skipped, TargetKind};
+
+/// Ways up to which all are shown.
+const ALL_UP_TO: usize = 12;
+/// Of more ways, how many of the best are shown.
+const BEST: usize = 8;
+/// Of more ways, how many of the worst are shown.
+const WORST: usize = 2;
+/// The columns that are about a way's largest size.
+const AT_LARGEST: [&str; 3] = ["of limit", "waited for", "formula"];
+/// A spread worth a remark, in percent of the median.
+const WIDE_SPREAD_PERCENT: f64 = 5.0;
+
+/// `record` for a terminal of `width` characters; without a width nothing is wrapped or left out for it.
+///
+/// One table per target and question: ways as rows, best first, sizes as columns; then which way to use,
+/// what was skipped, and the warnings. Of many ways only the best and the worst are shown and of many sizes
+/// a few, and the text says so; a record file and the page have them all.
+#[must_use]
+pub fn tables(record: &Record, width: Option<u16>) -> String {
+    let panels = Panel::of(record);
+    let mut blocks = vec![head(record, width), wrap(&key(&panels), width, 2)];
+    blocks.extend(panels.iter().map(|panel| block(panel, width)));
+    blocks.push(advice(record, width));
+    blocks.push(skipped(&record.skipped, width));
+    blocks.push(list("Warnings", &record.warnings, width));
+    blocks.retain(|block| !block.is_empty());
+    blocks.join("\n\n") + "\n"
+}
+
+fn head(record: &Record, width: Option<u16>) -> String {
+    let mut lines = Vec::new();
+    if record.interrupted {
+        lines.push("INTERRUPTED: this run was ended early; what was measured until then follows".to_owned());
+    }
+    for target in &record.targets {
+        let kind = kind_in_words(target.kind);
+        let origins = target.origins.map_or_else(String::new, |origins| format!("; {}", origins_in_words(origins)));
+        lines.push(wrap(&format!("{} ({kind}): {}{origins}", target.name, target.summary), width, 4));
+    }
+    if record.answers.is_empty() {
+        lines.push("no answers".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// What kind of answer a target gives, in a word.
+pub(crate) fn kind_in_words(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Simulated => "simulated",
+        TargetKind::Real => "real",
+        TargetKind::Formula => "formulas only",
+    }
+}
+
+/// Where a platform's numbers come from, in words.
+pub(crate) fn origins_in_words(origins: lanemark_record::Origins) -> String {
+    format!("its numbers: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted)
+}
+
+fn block(panel: &Panel, width: Option<u16>) -> String {
+    let (grid, notes) = fitting(panel, width);
+    let mut lines = vec![wrap(&format!("{} of {} ({})", panel.title(), panel.target, panel.question), width, 2)];
+    lines.push(wrap(&legend(panel, &grid), width, 2));
+    lines.extend(grid.lines(width));
+    lines.extend(notes.into_iter().map(|note| wrap(&note, width, 2)));
+    lines.push(wrap(&panel.ceiling_in_words(), width, 2));
+    lines.join("\n")
+}
+
+/// How much a table shows beside its ways.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// At most how many sizes.
+    sizes: usize,
+    /// What the formula's column holds.
+    formula: FormulaColumn,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FormulaColumn {
+    ValueAndDifference,
+    Difference,
+    Absent,
+}
+
+impl Shape {
+    const fn new(sizes: usize, formula: FormulaColumn) -> Shape {
+        Shape { sizes, formula }
+    }
+
+    /// From the fullest to the barest.
+    const ALL: [Shape; 8] = [
+        Shape::new(5, FormulaColumn::ValueAndDifference),
+        Shape::new(4, FormulaColumn::ValueAndDifference),
+        Shape::new(3, FormulaColumn::ValueAndDifference),
+        Shape::new(4, FormulaColumn::Difference),
+        Shape::new(3, FormulaColumn::Difference),
+        Shape::new(2, FormulaColumn::Difference),
+        Shape::new(2, FormulaColumn::Absent),
+        Shape::BAREST,
+    ];
+    const BAREST: Shape = Shape::new(1, FormulaColumn::Absent);
+}
+
+/// The fullest table that fits, or the barest, and the remarks under it.
+fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
+    let of = |shape| (shape, grid(panel, shape));
+    let fits = |(_, grid): &(Shape, Grid)| grid.fits(width);
+    let (shape, grid) = Shape::ALL.into_iter().map(of).find(fits).unwrap_or_else(|| of(Shape::BAREST));
+    let mut notes = Vec::new();
+    let sizes = panel.sizes().len();
+    if panel.lines.len() > ALL_UP_TO {
+        let left_out = panel.lines.len() - BEST - WORST;
+        notes.push(format!("{left_out} of {} ways are left out: --json and --html have them all", panel.lines.len()));
+    }
+    if !panel.has_one_size_per_way() && sizes > shape.sizes {
+        notes.push(format!("{} of {sizes} sizes shown", shape.sizes));
+    }
+    notes.extend(spread(panel));
+    notes.extend(panel.lines.iter().filter_map(fit));
+    (grid, notes)
+}
+
+fn grid(panel: &Panel, shape: Shape) -> Grid {
+    let one_size = panel.has_one_size_per_way();
+    let sizes = if one_size { Vec::new() } else { representative(&panel.sizes(), shape.sizes) };
+    let mut columns = vec![Column::words("way")];
+    if one_size {
+        columns.push(Column::figures("size"));
+        columns.push(Column::figures(panel.unit.symbol()));
+    }
+    columns.extend(sizes.iter().map(|size| Column::figures(figures::size(*size))));
+    let [of_limit, waited_for, formula_says] = AT_LARGEST;
+    columns.extend([Column::figures(of_limit), Column::words(waited_for), Column::figures(formula_says)]);
+    let row = |line: &Line| {
+        let largest = line.largest();
+        let mut row = vec![line.name.clone()];
+        if one_size {
+            row.push(figures::size(largest.answer.size_bytes));
+            row.push(cell(panel, Some(largest)));
+        }
+        row.extend(sizes.iter().map(|size| cell(panel, line.at(*size))));
+        row.push(largest.share_in_words().unwrap_or_default());
+        row.push(largest.longest_wait_in_words().unwrap_or_default());
+        row.push(formula(panel, largest, shape.formula));
+        row
+    };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (place, line) in panel.lines.iter().enumerate() {
+        if panel.lines.len() <= ALL_UP_TO || place < BEST || place >= panel.lines.len() - WORST {
+            rows.push(row(line));
+        } else if place == BEST {
+            let mut dots = vec![String::new(); columns.len()];
+            "...".clone_into(&mut dots[0]);
+            rows.push(dots);
+        }
+    }
+    let mut grid = Grid { columns, rows };
+    grid.drop_empty_columns();
+    grid
+}
+
+fn legend(panel: &Panel, grid: &Grid) -> String {
+    let (quantity, symbol) = (panel.quantity_in_words(), panel.unit.symbol());
+    let statistic = panel.statistic();
+    let spread = if panel.is_rate() || statistic != "median" { "" } else { " ±MAD" };
+    let is_at_largest = |column: &Column| AT_LARGEST.contains(&&*column.head);
+    if !panel.has_one_size_per_way() && grid.columns.iter().any(is_at_largest) {
+        format!("{quantity} in {symbol}, {statistic}{spread}; the columns on the right are for a way's largest size")
+    } else {
+        format!("{quantity} in {symbol}, {statistic}{spread}")
+    }
+}
+
+/// What the words and signs in `panels` mean, as far as they appear.
+fn key(panels: &[Panel]) -> String {
+    let mut parts = Vec::new();
+    if panels.iter().any(Panel::is_rate) {
+        parts.push("a delivered rate runs to the last byte accepted");
+    }
+    if panels.iter().any(|panel| !panel.is_rate() && panel.statistic() == "median") {
+        parts.push("MAD is the median distance from the median");
+    }
+    let mut points = panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
+    if points.any(|point| point.formula().is_some() && point.mad().is_some()) {
+        parts.push("a formula's +1 % is 1 % above the figure");
+    }
+    if parts.is_empty() { String::new() } else { format!("How to read: {}", parts.join("; ")) }
+}
+
+fn cell(panel: &Panel, point: Option<Point>) -> String {
+    let Some((point, value)) = point.and_then(|point| Some((point, point.value?))) else { return "-".to_owned() };
+    let figure = panel.unit.figure(value);
+    match point.mad() {
+        Some(mad) if !panel.is_rate() => format!("{figure} ±{}", panel.unit.figure(mad)),
+        _ => figure,
+    }
+}
+
+fn formula(panel: &Panel, point: Point, column: FormulaColumn) -> String {
+    if panel.kind == Some(TargetKind::Formula) {
+        return String::new();
+    }
+    match (point.formula(), point.formula_difference_percent().map(figures::difference), column) {
+        (_, _, FormulaColumn::Absent) | (None, _, _) => String::new(),
+        (Some(_), Some(difference), FormulaColumn::Difference) => difference,
+        (Some(formula), Some(difference), _) => format!("{} ({difference})", panel.unit.figure(formula)),
+        (Some(formula), None, _) => panel.unit.figure(formula),
+    }
+}
+
+/// `count` of `sizes`, evenly spread, the first and the last among them.
+fn representative(sizes: &[u64], count: usize) -> Vec<u64> {
+    match (sizes, count) {
+        (_, _) if sizes.len() <= count => sizes.to_vec(),
+        ([.., last], 1) => vec![*last],
+        _ => (0..count).map(|place| sizes[(place * (sizes.len() - 1) + (count - 1) / 2) / (count - 1)]).collect(),
+    }
+}
+
+/// A remark on the answer whose samples lie farthest apart, if any do.
+fn spread(panel: &Panel) -> Option<String> {
+    let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
+    let (line, point, percent) = points
+        .filter_map(|(line, point)| Some((line, point, 100.0 * point.mad()? / point.value?)))
+        .filter(|(_, _, percent)| percent.is_finite() && *percent >= WIDE_SPREAD_PERCENT)
+        .max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let size = figures::size(point.answer.size_bytes);
+    Some(format!("widest spread: {} at {size}, MAD {} of the median", line.name, figures::percent(percent)))
+}
+
+fn fit(line: &Line) -> Option<String> {
+    let fit = line.largest().answer.fit?;
+    Some(format!("{}: {}", line.name, fit_in_words(fit)))
+}
+
+/// A straight line through call counts, in words.
+pub(crate) fn fit_in_words(fit: LineFit) -> String {
+    format!(
+        "{} per call and {} besides (straight line over call counts, R² {:.4})",
+        figures::time(fit.per_call_ns),
+        figures::time(fit.fixed_ns),
+        fit.r_squared
+    )
+}
+
+fn advice(record: &Record, width: Option<u16>) -> String {
+    let topics = Topic::of(&record.advice);
+    if topics.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec!["Which way to use".to_owned()];
+    for topic in topics {
+        lines.push(wrap(&format!("{} of {}", crate::panel::title(topic.question), topic.target), width, 2));
+        for stretch in topic.stretches {
+            let text = format!(
+                "  {}: {}, {}, {} the slowest: {}",
+                stretch.sizes_in_words(),
+                stretch.way,
+                stretch.rates_in_words(),
+                stretch.times_in_words(),
+                stretch.reason
+            );
+            lines.push(wrap(&text, width, 6));
+        }
+    }
+    lines.join("\n")
+}
+
+/// What was skipped for one reason.
+pub(crate) struct Reason<'a> {
+    /// Why.
+    pub because: &'a str,
+    /// How many times.
+    pub count: usize,
+    /// Each question and target once, in the order they first appear.
+    pub places: Vec<(&'a str, &'a str)>,
+    /// Each set of variants once.
+    pub what: Vec<&'a str>,
+}
+
+/// `skipped` by reason.
+pub(crate) fn reasons(skipped: &[Skipped]) -> Vec<Reason<'_>> {
+    let mut reasons: Vec<Reason> = Vec::new();
+    for one in skipped {
+        let place = reasons.iter().position(|reason| reason.because == one.because).unwrap_or_else(|| {
+            reasons.push(Reason { because: &one.because, count: 0, places: vec![], what: vec![] });
+            reasons.len() - 1
+        });
+        let reason = &mut reasons[place];
+        reason.count += 1;
+        if !reason.places.contains(&(&*one.question, &*one.target)) {
+            reason.places.push((&one.question, &one.target));
+        }
+        if !reason.what.contains(&&*one.what) {
+            reason.what.push(&one.what);
+        }
+    }
+    reasons
+}
+
+impl Reason<'_> {
+    /// Which questions, targets and variants, in words; of many only the count.
+    pub fn where_in_words(&self) -> String {
+        let distinct = |of: fn(&(&str, &str)) -> String| {
+            let mut names: Vec<String> = self.places.iter().map(of).collect();
+            names.sort();
+            names.dedup();
+            names
+        };
+        let some = |names: &[String], noun: &str| match names {
+            [] => String::new(),
+            names if names.len() <= 3 => names.join(", "),
+            names => figures::counted(names.len(), noun),
+        };
+        let what: Vec<String> = self.what.iter().map(|what| (*what).to_owned()).collect();
+        let questions = some(&distinct(|place| words(place.0)), "question");
+        format!("{questions} of {}: {}", some(&distinct(|place| place.1.to_owned()), "target"), some(&what, "variant"))
+    }
+}
+
+fn skipped(skipped: &[Skipped], width: Option<u16>) -> String {
+    let lines: Vec<String> = reasons(skipped)
+        .iter()
+        .map(|reason| {
+            let times = if reason.count == 1 { String::new() } else { format!("{} times: ", reason.count) };
+            format!("{times}{} ({})", reason.because, reason.where_in_words())
+        })
+        .collect();
+    list("Skipped", &lines, width)
+}
+
+fn list(title: &str, lines: &[String], width: Option<u16>) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = title.to_owned();
+    for line in lines {
+        text += "\n";
+        text += &wrap(&format!("  - {line}"), width, 6);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_record_reads_like_this() {
+        let expected = "\
+card-gen5-x16 (simulated): A card on Gen5 x16; its numbers: 5 given, 3 assumed, 1 fitted
+host (real): This machine's memory
+
+How to read: a delivered rate runs to the last byte accepted; MAD is the median distance from the median; a formula's
+  +1 % is 1 % above the figure
+
+MMIO write bandwidth of card-gen5-x16 (mmio_write_bandwidth)
+delivered rate in GB/s, median; the columns on the right are for a way's largest size
+way               64 B   4 KiB   4 MiB  of limit  waited for                 formula
+────────────────────────────────────────────────────────────────────────────────────
+WC movdir64b      8.00    30.0    51.0    94.4 %  link busy 90 %       51.5 (+1.0 %)
+WC nt32+sfence    2.00    20.0    50.0    92.6 %  link busy 90 %       50.5 (+1.0 %)
+UC 4            0.0400  0.0400  0.0400  0.0741 %  strong order 90 %  0.0404 (+1.0 %)
+limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
+
+MMIO read latency of card-gen5-x16 (mmio_read_latency)
+round-trip latency in ns, median ±MAD
+way   size      ns  waited for                formula
+─────────────────────────────────────────────────────
+UC 4   4 B  441 ±0  read round trip 99 %  441 (0.0 %)
+UC 8   8 B  442 ±0  read round trip 99 %  442 (0.0 %)
+limit: unknown: no stand-in was measured
+
+MMIO write bandwidth of host (mmio_write_bandwidth)
+delivered rate in GB/s, median
+way         size  GB/s  of limit
+────────────────────────────────
+WB memcpy  4 KiB  12.0   unknown
+limit: unknown: no stand-in was measured
+
+Which way to use
+MMIO write bandwidth of card-gen5-x16
+  64 B to 4 KiB: WC movdir64b, 8.00 GB/s to 30.0 GB/s, 200x to 750x the slowest: whole lines leave as one packet
+  4 MiB: WC nt32+sfence, 50.0 GB/s, 1250x the slowest: whole lines leave as one packet
+
+Skipped
+  - 2 times: this CPU has no AVX-512 (mmio write bandwidth of host: uc 64, wc 64)
+
+Warnings
+  - the clock frequency changed
+";
+        assert_eq!(tables(&fixture::record(), Some(120)), expected);
+    }
+
+    #[test]
+    fn an_empty_record_says_so() {
+        assert_eq!(tables(&fixture::empty(), Some(80)), "no answers\n");
+        let mut record = fixture::empty();
+        record.interrupted = true;
+        assert!(tables(&record, None).starts_with("INTERRUPTED"));
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let record = fixture::record();
+        for width in [60, 80, 120, 200] {
+            for line in tables(&record, Some(width)).lines() {
+                assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_costs_sizes_and_not_ways() {
+        let text = tables(&fixture::record(), Some(60));
+        assert!(text.contains("2 of 3 sizes shown"), "{text}");
+        for way in ["UC 4 ", "WC nt32+sfence", "WC movdir64b"] {
+            assert!(text.contains(way), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_many_ways_the_best_and_the_worst_are_shown_and_the_rest_counted() {
+        let mut record = fixture::empty();
+        for place in 1..=20_u32 {
+            let way = fixture::way("wc", &format!("w{place}"), None);
+            record.answers.push(fixture::bandwidth("card", way, 64, f64::from(place) * 1e9));
+        }
+        let text = tables(&record, None);
+        let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("WC ")?.split(' ').next()).collect();
+        assert_eq!(shown, ["w20", "w19", "w18", "w17", "w16", "w15", "w14", "w13", "w2", "w1"]);
+        assert!(text.contains("10 of 20 ways are left out: --json and --html have them all"), "{text}");
+    }
+
+    #[test]
+    fn what_a_formula_says_is_not_called_a_median() {
+        let mut record = fixture::record();
+        record.targets[0].kind = TargetKind::Formula;
+        record.answers.truncate(11);
+        for answer in &mut record.answers {
+            (answer.delivered_rate_bytes_per_s, answer.latency_ns) = (None, None);
+        }
+        let text = tables(&record, None);
+        assert!(text.contains("delivered rate in GB/s, by formula;") && !text.contains("MAD"), "{text}");
+    }
+
+    #[test]
+    fn representative_sizes_keep_both_ends() {
+        let nine: Vec<u64> = (0..9).map(|step| 64 << (2 * step)).collect();
+        assert_eq!(representative(&nine, 5), [64, 1 << 10, 16 << 10, 256 << 10, 4 << 20]);
+        assert_eq!(representative(&nine, 2), [64, 4 << 20]);
+        assert_eq!(representative(&nine, 1), [4 << 20]);
+        assert_eq!(representative(&[64], 5), [64]);
+        assert!(representative(&[], 1).is_empty());
+    }
+
+    #[test]
+    fn samples_that_lie_apart_are_remarked_on() {
+        let mut record = fixture::record();
+        record.answers[0].delivered_rate_bytes_per_s = lanemark_record::Summary::of(&[1e9, 2e9, 3e9]);
+        let text = tables(&record, None);
+        assert!(text.contains("widest spread: UC 4 at 64 B, MAD 50.0 % of the median"), "{text}");
+    }
+
+    #[test]
+    fn a_fitted_line_stands_under_its_table() {
+        let mut record = fixture::record();
+        record.answers[0].fit =
+            Some(lanemark_record::LineFit { per_call_ns: 1210.0, fixed_ns: 300.0, r_squared: 0.999_8 });
+        record.answers.truncate(1);
+        let text = tables(&record, None);
+        assert!(text.contains("UC 4: 1.21 us per call and 300 ns besides"), "{text}");
+    }
+
+    #[test]
+    fn one_reason_is_one_line_however_often_it_is_given() {
+        let text = tables(&fixture::record(), None);
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("AVX-512")).collect();
+        assert_eq!(lines, ["  - 2 times: this CPU has no AVX-512 (mmio write bandwidth of host: uc 64, wc 64)"]);
+    }
+}

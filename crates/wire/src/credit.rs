@@ -1,0 +1,222 @@
+//! What may be sent before the receiver has made room?
+//!
+//! Six counters per virtual channel: header and data credits of each [`crate::FlowClass`]. A TLP takes one
+//! header credit (digest included) and one data credit for every 16 B of data begun. The receiver says at
+//! initialisation how many it grants; 0 there means that it never runs out.
+
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+/// Bytes of data that one data credit stands for: 4 DW.
+///
+/// Source: PCI Express Base Specification 5.0, section 2.6.1.
+pub const DATA_CREDIT_BYTES: u32 = 16;
+
+/// Header and data credits of one flow class: a cost, a number in use, or a number free.
+///
+/// ```
+/// use lanemark_wire::Credits;
+/// let write = Credits::of(256);
+/// assert_eq!(write, Credits { header: 1, data: 16 });
+/// assert_eq!(write + Credits::of(4), Credits { header: 2, data: 17 });
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Credits {
+    /// Header credits: TLPs.
+    pub header: u16,
+    /// Data credits, of 16 B each.
+    pub data: u16,
+}
+
+impl Credits {
+    /// No credits.
+    pub const NONE: Credits = Credits { header: 0, data: 0 };
+
+    /// What one TLP with `data_bytes` bytes of data takes.
+    #[inline]
+    #[must_use]
+    pub const fn of(data_bytes: u32) -> Credits {
+        Credits { header: 1, data: data_credits(data_bytes) }
+    }
+}
+
+impl Add for Credits {
+    type Output = Credits;
+    #[inline]
+    fn add(self, other: Credits) -> Credits {
+        Credits { header: self.header + other.header, data: self.data + other.data }
+    }
+}
+
+impl AddAssign for Credits {
+    #[inline]
+    fn add_assign(&mut self, other: Credits) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Credits {
+    type Output = Credits;
+    #[inline]
+    fn sub(self, other: Credits) -> Credits {
+        Credits { header: self.header - other.header, data: self.data - other.data }
+    }
+}
+
+impl SubAssign for Credits {
+    #[inline]
+    fn sub_assign(&mut self, other: Credits) {
+        *self = *self - other;
+    }
+}
+
+/// Data credits that `data_bytes` bytes take: one for every 16 B begun.
+///
+/// ```
+/// use lanemark_wire::data_credits;
+/// assert_eq!([0, 1, 16, 17, 4096].map(data_credits), [0, 1, 1, 2, 256]);
+/// ```
+#[inline]
+#[must_use]
+pub const fn data_credits(data_bytes: u32) -> u16 {
+    data_bytes.div_ceil(DATA_CREDIT_BYTES) as u16
+}
+
+/// What one kind of counter can count: a row of [`COUNTERS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counter {
+    /// `header` or `data`.
+    pub name: &'static str,
+    /// Bits of the counter in the DLLP.
+    pub bits: u8,
+    /// Most credits that may be granted and not used: less than half of the counter, so that order stays visible.
+    pub max_outstanding: u16,
+    /// Where the row comes from.
+    pub source: &'static str,
+}
+
+/// The counters without Scaled Flow Control, header first.
+pub const COUNTERS: [Counter; 2] = [
+    Counter {
+        name: "header",
+        bits: 8,
+        max_outstanding: 127,
+        source: "PCI Express Base Specification 5.0, section 2.6.1",
+    },
+    Counter {
+        name: "data",
+        bits: 12,
+        max_outstanding: 2047,
+        source: "PCI Express Base Specification 5.0, section 2.6.1",
+    },
+];
+
+/// How many credits of one counter a receiver grants.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Grant {
+    /// So many at a time.
+    Finite(u16),
+    /// As many as anybody wants.
+    Infinite,
+}
+
+impl Grant {
+    const fn new(counter: &Counter, advertised: u16) -> Option<Grant> {
+        match advertised {
+            0 => Some(Grant::Infinite),
+            some if some <= counter.max_outstanding => Some(Grant::Finite(some)),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    const fn covers(self, credits: u16) -> bool {
+        match self {
+            Grant::Finite(most) => credits <= most,
+            Grant::Infinite => true,
+        }
+    }
+}
+
+/// What a receiver grants one flow class at initialisation.
+///
+/// ```
+/// use lanemark_wire::{CreditLimits, Credits};
+/// let posted = CreditLimits::advertised(32, 0).unwrap(); // data: infinite
+/// assert!(posted.covers(Credits { header: 32, data: 9999 }));
+/// assert!(!posted.covers(Credits { header: 33, data: 1 }));
+/// assert_eq!(CreditLimits::advertised(128, 0), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CreditLimits {
+    /// Of header credits.
+    pub header: Grant,
+    /// Of data credits.
+    pub data: Grant,
+}
+
+impl CreditLimits {
+    /// Never runs out: what an endpoint grants for completions.
+    pub const INFINITE: CreditLimits = CreditLimits { header: Grant::Infinite, data: Grant::Infinite };
+
+    /// The values of an `InitFC` DLLP, 0 for infinite; `None` above the limits of [`COUNTERS`].
+    #[must_use]
+    pub const fn advertised(header: u16, data: u16) -> Option<CreditLimits> {
+        match (Grant::new(&COUNTERS[0], header), Grant::new(&COUNTERS[1], data)) {
+            (Some(header), Some(data)) => Some(CreditLimits { header, data }),
+            _ => None,
+        }
+    }
+
+    /// Whether so many may be in use at a time.
+    #[inline]
+    #[must_use]
+    pub const fn covers(&self, in_use: Credits) -> bool {
+        self.header.covers(in_use.header) && self.data.covers(in_use.data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_16_bytes_begun_take_a_credit() {
+        for bytes in 0..=4096 {
+            let credits = u32::from(data_credits(bytes));
+            assert!(credits * 16 >= bytes && credits * 16 < bytes + 16, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn limits_are_the_largest_that_a_half_counter_can_tell() {
+        for counter in COUNTERS {
+            assert_eq!(u32::from(counter.max_outstanding), (1 << (counter.bits - 1)) - 1, "{}", counter.name);
+        }
+        assert!(CreditLimits::advertised(127, 2047).is_some());
+        assert_eq!(CreditLimits::advertised(128, 2047), None);
+        assert_eq!(CreditLimits::advertised(127, 2048), None);
+    }
+
+    #[test]
+    fn zero_at_initialisation_is_infinite() {
+        assert_eq!(CreditLimits::advertised(0, 0), Some(CreditLimits::INFINITE));
+        assert!(CreditLimits::INFINITE.covers(Credits { header: u16::MAX, data: u16::MAX }));
+    }
+
+    #[test]
+    fn limits_are_tight() {
+        let limits = CreditLimits::advertised(2, 16).unwrap();
+        assert!(limits.covers(Credits { header: 2, data: 16 }));
+        assert!(!limits.covers(Credits { header: 3, data: 16 }));
+        assert!(!limits.covers(Credits { header: 2, data: 17 }));
+    }
+
+    #[test]
+    fn credits_add_and_come_back() {
+        let mut in_use = Credits::NONE;
+        in_use += Credits::of(64);
+        in_use += Credits::of(1);
+        in_use -= Credits::of(64);
+        assert_eq!(in_use, Credits::of(16));
+    }
+}

@@ -1,0 +1,336 @@
+//! How long does a packet occupy the wire?
+//!
+//! One row of [`LINK_RATES`] per generation: transfers, encoding, framing. Everything else here is
+//! arithmetic on a row and a width. Lost to skip ordered sets, flow control updates and ACKs is
+//! nothing here: who sends those DLLPs adds [`LinkRate::dllp_bytes`] for each.
+//!
+//! Gen6 is left out until it is needed: its FLITs make framing a property of 256 B, not of one TLP.
+
+use lanemark_units::Ticks;
+use std::fmt;
+
+/// A generation of the link, by its data rate: Gen1 is 2.5 GT/s, Gen5 is 32 GT/s.
+///
+/// Gen6 (64 GT/s, PAM4, 256 B FLITs) is not here yet; see the module head.
+///
+/// ```
+/// use lanemark_wire::Generation;
+/// assert_eq!(Generation::from_number(3), Some(Generation::Gen3));
+/// assert_eq!(Generation::from_number(6), None);
+/// assert_eq!(Generation::Gen3.to_string(), "Gen3");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Generation {
+    /// 2.5 GT/s, 8b/10b.
+    Gen1,
+    /// 5 GT/s, 8b/10b.
+    Gen2,
+    /// 8 GT/s, 128b/130b.
+    Gen3,
+    /// 16 GT/s, 128b/130b.
+    Gen4,
+    /// 32 GT/s, 128b/130b.
+    Gen5,
+}
+
+impl Generation {
+    /// Every generation, slowest first: the order of [`LINK_RATES`].
+    pub const ALL: [Generation; 5] =
+        [Generation::Gen1, Generation::Gen2, Generation::Gen3, Generation::Gen4, Generation::Gen5];
+
+    /// The generation with this number (1 to 5); also the code of Current Link Speed in Link Status.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Generation> {
+        match number {
+            1 => Some(Generation::Gen1),
+            2 => Some(Generation::Gen2),
+            3 => Some(Generation::Gen3),
+            4 => Some(Generation::Gen4),
+            5 => Some(Generation::Gen5),
+            _ => None,
+        }
+    }
+
+    /// 1 to 5.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// Its row of [`LINK_RATES`].
+    #[must_use]
+    pub const fn rate(self) -> &'static LinkRate {
+        &LINK_RATES[self as usize]
+    }
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gen{}", self.number())
+    }
+}
+
+/// Lanes of a link: 1, 2, 4, 8, 12, 16 or 32.
+///
+/// ```
+/// use lanemark_wire::Lanes;
+/// assert_eq!(Lanes::new(16), Some(Lanes::X16));
+/// assert_eq!(Lanes::new(3), None);
+/// assert_eq!(Lanes::X8.to_string(), "x8");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Lanes(u8);
+
+impl Lanes {
+    /// One lane.
+    pub const X1: Lanes = Lanes(1);
+    /// Two lanes.
+    pub const X2: Lanes = Lanes(2);
+    /// Four lanes.
+    pub const X4: Lanes = Lanes(4);
+    /// Eight lanes.
+    pub const X8: Lanes = Lanes(8);
+    /// Twelve lanes: the one width on which a DW is not a whole number of ticks, see [`dw_ticks`].
+    pub const X12: Lanes = Lanes(12);
+    /// Sixteen lanes.
+    pub const X16: Lanes = Lanes(16);
+    /// Thirty-two lanes.
+    pub const X32: Lanes = Lanes(32);
+    /// Every width, narrowest first.
+    pub const ALL: [Lanes; 7] = [Self::X1, Self::X2, Self::X4, Self::X8, Self::X12, Self::X16, Self::X32];
+
+    /// A link of `count` lanes, if there is such a width.
+    #[must_use]
+    pub const fn new(count: u8) -> Option<Lanes> {
+        match count {
+            1 | 2 | 4 | 8 | 12 | 16 | 32 => Some(Lanes(count)),
+            _ => None,
+        }
+    }
+
+    /// How many lanes.
+    #[must_use]
+    pub const fn count(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "x{}", self.0)
+    }
+}
+
+/// What one generation fixes about the wire: a row of [`LINK_RATES`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkRate {
+    /// Which generation.
+    pub generation: Generation,
+    /// Transfers per second and lane, in millions: 2500 is 2.5 GT/s.
+    pub megatransfers_per_s: u32,
+    /// Bits of data in one encoded block.
+    pub payload_bits: u8,
+    /// Bits on the lane for that block.
+    pub line_bits: u8,
+    /// Bytes around header and data of every TLP: start, sequence number, LCRC, end.
+    pub framing_bytes: u8,
+    /// Bytes of one DLLP with its framing.
+    pub dllp_bytes: u8,
+    /// Where the row comes from.
+    pub source: &'static str,
+}
+
+const SOURCE_8B10B: &str = "PCI Express Base Specification 5.0, section 4.2.1; sequence number and LCRC: section 3.6";
+const SOURCE_128B130B: &str = "PCI Express Base Specification 5.0, section 4.2.2; LCRC: section 3.6";
+
+/// 8b/10b: a TLP is STP 1 + sequence number 2 + LCRC 4 + END 1; a DLLP is SDP 1 + 4 + CRC 2 + END 1.
+const fn row_8b10b(generation: Generation, megatransfers_per_s: u32) -> LinkRate {
+    LinkRate {
+        generation,
+        megatransfers_per_s,
+        payload_bits: 8,
+        line_bits: 10,
+        framing_bytes: 1 + 2 + 4 + 1,
+        dllp_bytes: 1 + 4 + 2 + 1,
+        source: SOURCE_8B10B,
+    }
+}
+
+/// 128b/130b: a TLP is an STP token of 4 (with the sequence number) + LCRC 4; a DLLP is an SDP token of 2 + 4 + CRC 2.
+const fn row_128b130b(generation: Generation, megatransfers_per_s: u32) -> LinkRate {
+    LinkRate {
+        generation,
+        megatransfers_per_s,
+        payload_bits: 128,
+        line_bits: 130,
+        framing_bytes: 4 + 4,
+        dllp_bytes: 2 + 4 + 2,
+        source: SOURCE_128B130B,
+    }
+}
+
+/// One row per generation, in the order of [`Generation::ALL`].
+///
+/// | generation | GT/s | encoding | around a TLP | a DLLP |
+/// | --- | --- | --- | --- | --- |
+/// | Gen1 | 2.5 | 8b/10b | 8 B | 8 B |
+/// | Gen2 | 5 | 8b/10b | 8 B | 8 B |
+/// | Gen3 | 8 | 128b/130b | 8 B | 8 B |
+/// | Gen4 | 16 | 128b/130b | 8 B | 8 B |
+/// | Gen5 | 32 | 128b/130b | 8 B | 8 B |
+pub const LINK_RATES: [LinkRate; 5] = [
+    row_8b10b(Generation::Gen1, 2_500),
+    row_8b10b(Generation::Gen2, 5_000),
+    row_128b130b(Generation::Gen3, 8_000),
+    row_128b130b(Generation::Gen4, 16_000),
+    row_128b130b(Generation::Gen5, 32_000),
+];
+
+/// Line bits of a DW, as ticks: `32 bit × line / payload ÷ (transfers/s × lanes)` is this numerator over
+/// [`dw_denominator`].
+const fn dw_numerator(rate: &LinkRate) -> u64 {
+    // ticks per ns × ns per us × 32 bit × line bits; the transfers are per us.
+    Ticks::PER_NS * 1_000 * 32 * rate.line_bits as u64
+}
+
+const fn dw_denominator(rate: &LinkRate, lanes: Lanes) -> u64 {
+    rate.payload_bits as u64 * rate.megatransfers_per_s as u64 * lanes.0 as u64
+}
+
+/// Time of one DW (4 B) on the wire.
+///
+/// `32 bit × line bits / payload bits ÷ (transfers/s × lanes)`. Exact on every width but x12, where
+/// it is rounded up by less than one tick, so that a modelled x12 link is never faster than a real one.
+///
+/// ```
+/// use lanemark_units::Ticks;
+/// use lanemark_wire::{Generation, Lanes, dw_ticks};
+/// assert_eq!(dw_ticks(Generation::Gen3, Lanes::X16), Ticks(1040)); // 0.2539 ns
+/// ```
+#[must_use]
+pub const fn dw_ticks(generation: Generation, lanes: Lanes) -> Ticks {
+    let rate = generation.rate();
+    Ticks(dw_numerator(rate).div_ceil(dw_denominator(rate, lanes)))
+}
+
+/// Bytes per second and direction after line encoding, before any packet overhead.
+///
+/// `transfers/s × lanes × payload bits / line bits / 8`, rounded down.
+///
+/// ```
+/// use lanemark_wire::{Generation, Lanes, bytes_per_s};
+/// assert_eq!(bytes_per_s(Generation::Gen3, Lanes::X16), 15_753_846_153);
+/// ```
+#[must_use]
+pub const fn bytes_per_s(generation: Generation, lanes: Lanes) -> u64 {
+    let rate = generation.rate();
+    let bits_per_s = rate.megatransfers_per_s as u64 * 1_000_000 * lanes.0 as u64;
+    bits_per_s * rate.payload_bits as u64 / (rate.line_bits as u64 * 8)
+}
+
+/// Bytes that one TLP takes on the wire: framing, header, data rounded up to whole DWs, and the ECRC.
+///
+/// ```
+/// use lanemark_wire::{Generation, tlp_wire_bytes};
+/// // MWr of 256 B with a 4 DW header: 8 B framing + 16 B header + 256 B.
+/// assert_eq!(tlp_wire_bytes(Generation::Gen3, 4, 256, false), 280);
+/// ```
+#[must_use]
+pub const fn tlp_wire_bytes(generation: Generation, header_dw: u8, payload_bytes: u32, ecrc: bool) -> u32 {
+    let digest = if ecrc { 4 } else { 0 };
+    generation.rate().framing_bytes as u32 + 4 * header_dw as u32 + payload_bytes.next_multiple_of(4) + digest
+}
+
+/// Time that `wire_bytes` (of [`tlp_wire_bytes`], or of a DLLP) occupy the link, in whole DWs.
+///
+/// ```
+/// use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
+/// let bytes = tlp_wire_bytes(Generation::Gen3, 4, 256, false);
+/// assert_eq!(tlp_ticks(Generation::Gen3, Lanes::X16, bytes).as_ns(), 17.7734375);
+/// ```
+#[must_use]
+pub const fn tlp_ticks(generation: Generation, lanes: Lanes, wire_bytes: u32) -> Ticks {
+    Ticks(dw_ticks(generation, lanes).0 * wire_bytes.div_ceil(4) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_stands_where_its_generation_points() {
+        for (index, generation) in Generation::ALL.into_iter().enumerate() {
+            assert_eq!(LINK_RATES[index].generation, generation);
+            assert_eq!(Generation::from_number(generation.number()), Some(generation));
+            assert_eq!(generation.to_string(), format!("Gen{}", index + 1));
+            assert!(generation.rate().source.contains("section"));
+        }
+        assert_eq!(Generation::from_number(0), None);
+        assert_eq!(Generation::from_number(6), None);
+    }
+
+    #[test]
+    fn only_the_seven_widths_are_accepted() {
+        let accepted: Vec<u8> = (0..=u8::MAX).filter(|count| Lanes::new(*count).is_some()).collect();
+        assert_eq!(accepted, Lanes::ALL.map(Lanes::count));
+    }
+
+    #[test]
+    fn a_dw_is_whole_ticks_on_every_width_but_x12() {
+        for generation in Generation::ALL {
+            for lanes in Lanes::ALL {
+                let rate = generation.rate();
+                let (over, under) = (dw_numerator(rate), dw_denominator(rate, lanes));
+                assert_eq!(over % under == 0, lanes != Lanes::X12, "{generation} {lanes}");
+                let ticks = dw_ticks(generation, lanes).0;
+                assert!(ticks * under >= over && (ticks - 1) * under < over, "{generation} {lanes}");
+            }
+        }
+    }
+
+    #[test]
+    fn dw_times_of_known_links() {
+        assert_eq!(dw_ticks(Generation::Gen1, Lanes::X1), Ticks::whole_ns(16));
+        assert_eq!(dw_ticks(Generation::Gen2, Lanes::X4), Ticks::whole_ns(2));
+        assert_eq!(dw_ticks(Generation::Gen3, Lanes::X1), Ticks(16_640));
+        assert_eq!(dw_ticks(Generation::Gen4, Lanes::X16), Ticks(520));
+        assert_eq!(dw_ticks(Generation::Gen5, Lanes::X32), Ticks(130));
+        assert_eq!(dw_ticks(Generation::Gen1, Lanes::X12), Ticks(5_462)); // 5461.33
+    }
+
+    #[test]
+    fn rates_of_known_links() {
+        assert_eq!(bytes_per_s(Generation::Gen1, Lanes::X1), 250_000_000);
+        assert_eq!(bytes_per_s(Generation::Gen2, Lanes::X8), 4_000_000_000);
+        assert_eq!(bytes_per_s(Generation::Gen3, Lanes::X8), 7_876_923_076);
+        assert_eq!(bytes_per_s(Generation::Gen3, Lanes::X16), 15_753_846_153);
+        assert_eq!(bytes_per_s(Generation::Gen5, Lanes::X16), 63_015_384_615);
+    }
+
+    #[test]
+    fn rate_and_dw_time_are_the_same_fact() {
+        for generation in Generation::ALL {
+            for lanes in Lanes::ALL.into_iter().filter(|lanes| *lanes != Lanes::X12) {
+                let from_time = 4e9 / dw_ticks(generation, lanes).as_ns();
+                assert!((from_time - bytes_per_s(generation, lanes) as f64).abs() < 1.0, "{generation} {lanes}");
+            }
+        }
+    }
+
+    #[test]
+    fn wire_bytes_round_the_payload_up_to_dws() {
+        assert_eq!(tlp_wire_bytes(Generation::Gen1, 3, 0, false), 20);
+        assert_eq!(tlp_wire_bytes(Generation::Gen3, 3, 1, false), 24);
+        assert_eq!(tlp_wire_bytes(Generation::Gen3, 3, 4, false), 24);
+        assert_eq!(tlp_wire_bytes(Generation::Gen3, 3, 5, false), 28);
+        assert_eq!(tlp_wire_bytes(Generation::Gen5, 4, 4096, true), 8 + 16 + 4096 + 4);
+    }
+
+    #[test]
+    fn time_counts_started_dws() {
+        let dw = dw_ticks(Generation::Gen4, Lanes::X8);
+        for (bytes, dws) in [(0, 0), (1, 1), (4, 1), (5, 2), (280, 70)] {
+            assert_eq!(tlp_ticks(Generation::Gen4, Lanes::X8, bytes), dw * dws);
+        }
+    }
+}
