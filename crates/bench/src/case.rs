@@ -32,6 +32,8 @@ pub enum Through {
     User,
     /// Calls into a driver.
     Driver,
+    /// Calls into a driver that read a flag until it is set, and then a value.
+    Poll,
 }
 
 impl Case {
@@ -52,6 +54,7 @@ impl Case {
             through: match self.through {
                 Through::User => "user".to_owned(),
                 Through::Driver => "driver".to_owned(),
+                Through::Poll => "poll".to_owned(),
             },
         }
     }
@@ -77,12 +80,22 @@ pub struct Axes {
 /// 64 B to 4 MiB in steps of four.
 const SIZES: [u64; 9] = [64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22];
 
+/// Largest usual size of accesses that go one at a time.
+const ONE_AT_A_TIME: u64 = 64 << 10;
+
 impl Axes {
     /// The sizes asked for, or the usual ones, that fit into `region`.
     #[must_use]
     pub fn sizes_in(&self, region: &Region) -> Vec<u64> {
         let sizes = self.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
         if self.sizes.is_some() { sizes } else { sizes.into_iter().filter(|size| *size <= region.len).collect() }
+    }
+
+    /// As [`Axes::sizes_in`]; accesses that go one at a time are usually asked up to 64 KiB only, because
+    /// more of them repeat the same figure.
+    pub(crate) fn sizes_one_at_a_time(&self, region: &Region) -> Vec<u64> {
+        let sizes = self.sizes_in(region);
+        if self.sizes.is_some() { sizes } else { sizes.into_iter().filter(|size| *size <= ONE_AT_A_TIME).collect() }
     }
 
     /// Every combination along the axes for one verb: the region, and what the machine has where nothing
@@ -99,7 +112,7 @@ impl Axes {
             for &access in &accesses {
                 for &fence in &fences {
                     for &alignment in &alignments {
-                        for size in (wanted.sizes)(self, region, access) {
+                        for size in (wanted.sizes)(self, region, access, memory_type) {
                             cases.push(Case {
                                 verb,
                                 access,
@@ -135,6 +148,6 @@ pub(crate) struct Wanted {
     pub(crate) memory_type: fn(MemoryType) -> bool,
     /// The usual fence.
     pub(crate) fence: Option<Fence>,
-    /// Which sizes for an access.
-    pub(crate) sizes: fn(&Axes, &Region, Access) -> Vec<u64>,
+    /// Which sizes for an access to a memory type.
+    pub(crate) sizes: fn(&Axes, &Region, Access, MemoryType) -> Vec<u64>,
 }

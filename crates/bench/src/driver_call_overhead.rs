@@ -6,7 +6,8 @@
 //! - `write` with size 1 MiB: the slope of time against the number of calls when 1 MiB is written in ever
 //!   smaller calls (least squares; the record has the line and its r squared);
 //! - `read` of 8 B and of 64 B: through the driver minus through a pointer;
-//! - `poll`: reading a flag until it is set and then a value, per call, minus the same through a pointer.
+//! - `poll`: reading a flag, which is found set, and then a value, per call, minus the same through a
+//!   pointer.
 //!
 //! Spoiled by: a driver that copies asynchronously; a first call after idling.
 //! On ordinary memory the kernel's `pread` and `pwrite` on a memory file stand in for a driver.
@@ -33,6 +34,8 @@ pub const QUESTION: Question = Question {
 
 /// Bytes written in all by the estimate from a line.
 const WRITTEN: u64 = 1 << 20;
+/// Bytes of a flag and of the value read once it is set.
+const FLAG_AND_VALUE: u64 = 16;
 /// Bytes of one call, from one call to many.
 const CALL_BYTES: [u64; 9] = [1 << 20, 1 << 19, 1 << 18, 1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12];
 
@@ -45,7 +48,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     });
     let mut cases = Vec::new();
     for memory_type in memory_types {
-        let case = |verb, size| Case {
+        let case = |verb, size, through| Case {
             verb,
             access: Access::Plain(width),
             memory_type,
@@ -53,23 +56,31 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             size,
             alignment: 0,
             region: region.at,
-            through: Through::Driver,
+            through,
         };
         if let Some(sizes) = &axes.sizes {
-            cases.extend(sizes.iter().map(|size| case(Verb::Load, *size)));
-        } else {
-            cases.extend([case(Verb::Load, 8), case(Verb::Load, 64)]);
-            if region.len >= WRITTEN {
-                cases.push(case(Verb::Store, WRITTEN));
-            }
+            cases.extend(sizes.iter().map(|size| case(Verb::Load, *size, Through::Driver)));
+            continue;
+        }
+        cases.extend([8, 64].map(|size| case(Verb::Load, size, Through::Driver)));
+        cases.push(case(Verb::Load, FLAG_AND_VALUE, Through::Poll));
+        if region.len >= WRITTEN {
+            cases.push(case(Verb::Store, WRITTEN, Through::Driver));
         }
     }
     cases
 }
 
-/// One call that moves the whole size.
+/// As many calls as the case makes: one for a read, two for a flag and a value.
 fn plan(case: &Case, passes: u64) -> Plan {
-    Plan::on_one_core(vec![Op::Driver(call(case, case.size))], passes)
+    Plan::on_one_core(vec![Op::Driver(call(case, case.size / calls(case)))], passes)
+}
+
+const fn calls(case: &Case) -> u64 {
+    match case.through {
+        Through::Poll => 2,
+        Through::Driver | Through::User => 1,
+    }
 }
 
 fn call(case: &Case, call_bytes: u64) -> DriverCall {
@@ -116,6 +127,7 @@ fn by_difference(
     };
     let through_pointer = measure(machine, &Plan::on_one_core(vec![Op::Stream(stream)], 8), effort)?;
     let pointer = through_pointer.median_issue_ns();
-    let differences = through_driver.per_pass_issue_ns().iter().map(|ns| ns - pointer).collect();
+    let calls = calls(case) as f64;
+    let differences = through_driver.per_pass_issue_ns().iter().map(|ns| (ns - pointer) / calls).collect();
     Ok(answer(question, case, machine.facts(), &Measured::with_latencies(through_driver, differences)))
 }

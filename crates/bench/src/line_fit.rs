@@ -6,7 +6,7 @@ use lanemark_record::LineFit;
 /// two different x.
 ///
 /// ```
-/// let fit = lanemark_bench::line_fit(&[(1.0, 12.0), (2.0, 14.0), (4.0, 18.0)]).unwrap();
+/// let fit = lanemark_bench::line_fit(&[(0.0, 10.0), (2.0, 14.0), (4.0, 18.0)]).unwrap();
 /// assert_eq!((fit.per_call_ns, fit.fixed_ns, fit.r_squared), (2.0, 10.0, 1.0));
 /// ```
 #[must_use]

@@ -30,7 +30,10 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         access: |access| !matches!(access, Access::NonTemporal(_)),
         memory_type: |_| true,
         fence: None,
-        sizes: |axes, region, _| axes.sizes_in(region),
+        sizes: |axes, region, _, kind| match kind {
+            MemoryType::Uc | MemoryType::Wc => axes.sizes_one_at_a_time(region),
+            _ => axes.sizes_in(region),
+        },
     };
     axes.cases(facts, Verb::Load, region, &wanted)
 }

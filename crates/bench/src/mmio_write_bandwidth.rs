@@ -10,7 +10,7 @@
 
 use crate::case::{Axes, Case, Wanted};
 use crate::catalogue::Question;
-use lanemark_machine::{Facts, Fence, Op, Plan, Stream, Verb};
+use lanemark_machine::{Access, Facts, Fence, Op, Plan, Stream, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
 
@@ -32,7 +32,11 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         access: |_| true,
         memory_type: |_| true,
         fence: None,
-        sizes: |axes, region, _| axes.sizes_in(region),
+        sizes: |axes, region, access, kind| match (kind, access) {
+            (MemoryType::Wc | MemoryType::Wb, Access::Movdiri(_)) => axes.sizes_one_at_a_time(region),
+            (MemoryType::Wc | MemoryType::Wb, _) => axes.sizes_in(region),
+            _ => axes.sizes_one_at_a_time(region),
+        },
     };
     let mut cases = axes.cases(facts, Verb::Store, region, &wanted);
     for case in &mut cases {

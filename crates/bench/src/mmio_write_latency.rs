@@ -10,6 +10,7 @@ use crate::case::{Axes, Case, Wanted};
 use crate::catalogue::Question;
 use lanemark_machine::{Access, Facts, Op, Plan, Region, Stream, Verb};
 use lanemark_record::Quantity;
+use lanemark_units::MemoryType;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -35,7 +36,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 /// One access: as many bytes as it moves.
-pub(crate) fn own_width(axes: &Axes, _: &Region, access: Access) -> Vec<u64> {
+pub(crate) fn own_width(axes: &Axes, _: &Region, access: Access, _: MemoryType) -> Vec<u64> {
     match (&axes.sizes, access.width()) {
         (Some(sizes), _) => sizes.clone(),
         (None, Some(width)) => vec![width.bytes()],

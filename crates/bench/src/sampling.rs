@@ -1,6 +1,6 @@
 //! From a plan to an answer: how often, and what the samples say.
 
-use crate::case::{Case, Through};
+use crate::case::Case;
 use crate::catalogue::Question;
 use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
 use lanemark_record::{Answer, Bytes, Ceiling, CeilingKind, Quantity, Summary, Tlps, WaitShare};
@@ -15,14 +15,22 @@ pub struct Effort {
     pub sample_length: Ticks,
     /// The most passes one sample may have.
     pub most_passes: u64,
+    /// The longest that the samples of one plan should take together; at least three are taken.
+    pub plan_length: Ticks,
     /// Passes where time is virtual, instead of the question's own choice.
     pub simulated_passes: Option<u64>,
 }
 
 impl Default for Effort {
-    /// 21 samples of 20 us.
+    /// 21 samples of 20 us, but no more than 30 ms.
     fn default() -> Effort {
-        Effort { samples: 21, sample_length: Ticks::whole_ns(20_000), most_passes: 4096, simulated_passes: None }
+        Effort {
+            samples: 21,
+            sample_length: Ticks::whole_ns(20_000),
+            most_passes: 4096,
+            plan_length: Ticks::whole_ns(30_000_000),
+            simulated_passes: None,
+        }
     }
 }
 
@@ -101,8 +109,9 @@ pub(crate) fn measure(machine: &mut dyn Machine, plan: &Plan, effort: &Effort) -
     let wanted = match machine.facts().clockwork {
         Clockwork::Simulated => 1,
         Clockwork::Real => {
-            settle_passes(machine, &mut plan, effort)?;
-            effort.samples
+            let sample = settle_passes(machine, &mut plan, effort)?;
+            let affordable = effort.plan_length.0.checked_div(sample.0).unwrap_or(u64::MAX);
+            effort.samples.min(affordable.max(3) as usize)
         }
     };
     let mut samples = Samples::wanted(wanted);
@@ -110,17 +119,16 @@ pub(crate) fn measure(machine: &mut dyn Machine, plan: &Plan, effort: &Effort) -
     Ok(Measured { samples, passes: plan.passes, latencies_ns: None })
 }
 
-/// Doubles passes until a sample is long enough to be told from the timer's step.
-fn settle_passes(machine: &mut dyn Machine, plan: &mut Plan, effort: &Effort) -> Result<(), MachineError> {
-    let mut trial = Samples::wanted(3);
-    plan.warmup_passes = 1;
+/// Raises passes until a sample is long enough to be told from the timer's step; says how long it is then.
+fn settle_passes(machine: &mut dyn Machine, plan: &mut Plan, effort: &Effort) -> Result<Ticks, MachineError> {
+    let mut trial = Samples::wanted(1);
     loop {
         machine.run(plan, &mut trial)?;
-        let shortest = trial.taken.iter().map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
-        if shortest >= effort.sample_length || plan.passes >= effort.most_passes {
-            return Ok(());
+        let sample = trial.taken.iter().map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
+        if sample >= effort.sample_length || plan.passes >= effort.most_passes {
+            return Ok(sample);
         }
-        let factor = effort.sample_length.0.checked_div(shortest.0).unwrap_or(16).clamp(2, 16);
+        let factor = effort.sample_length.0.checked_div(sample.0).unwrap_or(16).clamp(2, 16);
         plan.passes = (plan.passes * factor).min(effort.most_passes);
     }
 }
@@ -199,12 +207,4 @@ fn wait_shares(samples: &Samples, delivered_ns: &[f64]) -> Vec<WaitShare> {
 
 fn share(cause: Cause, share_percent: f64) -> WaitShare {
     WaitShare { cause: cause.name().to_owned(), explanation: cause.explanation().to_owned(), share_percent }
-}
-
-impl Case {
-    /// Whether the bytes go through a driver.
-    #[must_use]
-    pub fn is_through_driver(&self) -> bool {
-        self.through == Through::Driver
-    }
 }

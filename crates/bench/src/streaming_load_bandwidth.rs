@@ -31,7 +31,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         access: |access| matches!(access, Access::NonTemporal(_)),
         memory_type: |kind| matches!(kind, MemoryType::Wc | MemoryType::Wb),
         fence: None,
-        sizes: |axes, region, _| axes.sizes_in(region),
+        sizes: |axes, region, _, _| axes.sizes_in(region),
     };
     axes.cases(facts, Verb::Load, region, &wanted)
 }

@@ -1,1 +1,36 @@
-fn main() {}
+//! The command: parses, wires, prints. It computes nothing.
+
+mod args;
+mod ask;
+mod failure;
+mod listing;
+mod paper;
+mod target;
+
+use args::{Args, Command};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match args.command {
+        Command::Bench(args) => ask::bench(&args),
+        Command::Predict(args) => ask::predict(&args),
+        Command::Reproduce(args) => paper::reproduce(&args),
+        Command::Fit(args) => paper::fit(&args),
+        Command::Report(args) => ask::report(&args),
+        Command::Platforms => listing::platforms(),
+        Command::Questions => listing::questions(),
+        Command::Schema(args) => listing::schema(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Somebody who reads our output has had enough of it: that is no failure of ours.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("lanemark: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -1,1 +1,23 @@
-//! To be written.
+//! A published result asked again: platform, questions and published figures, compared.
+//!
+//! An experiment is a folder under `experiments/`: `experiment.toml` says which question each figure is
+//! the answer to and what of it was given or fitted, `published.csv` holds what was published. This room
+//! runs them on the common road, simulated and by formula; it knows no paper, only their folders.
+//!
+//! Start with [`reproduce`]; the form of the files is in [`Experiment`].
+
+#![forbid(unsafe_code)]
+
+mod asked;
+mod expression;
+mod figure;
+mod fitting;
+mod paper;
+mod reproduce;
+mod rules;
+
+pub use figure::{Experiment, ExperimentError};
+pub use fitting::{Fitting, fittings};
+pub use paper::{PAPERS, Paper, paper};
+pub use reproduce::reproduce;
+pub use rules::{RULES, Rule};

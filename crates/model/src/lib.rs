@@ -10,7 +10,9 @@
 
 mod ceiling;
 mod costs;
+mod machine;
 mod predict;
 
 pub use ceiling::{Ceiling, ceiling};
+pub use machine::FormulaMachine;
 pub use predict::{Bound, Prediction, predict};

@@ -11,6 +11,7 @@ mod check;
 pub mod memcpy;
 pub mod memory_type;
 mod param;
+mod path;
 mod preset;
 mod read;
 mod schema;
@@ -76,15 +77,16 @@ impl Platform {
     /// `region.sram.read_ns`, and the value is checked as if it stood in a file.
     ///
     /// # Errors
-    /// [`PlatformError`] if there is no such number or the value is out of its range.
+    /// [`PlatformError`] if there is no such number, the value is out of its range or does not fit the
+    /// other keys, or the origin says nothing.
     pub fn with(&self, key: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
-        read::with(self, key, value, origin)
+        path::with(self, key, value, origin)
     }
 
     /// The number at a path as in [`Platform::with`], and where it comes from.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<(f64, Origin)> {
-        read::number_at(self, key)
+        path::number_at(self, key)
     }
 
     /// How many numbers are given, assumed (defaults too) and fitted.

@@ -1,8 +1,10 @@
 //! From text to a checked platform, with every problem named: file, line, key, and what would be right.
 
+use crate::check::check;
 use crate::spec::{Key, Kind, Raw, Value};
 use crate::{Bar, Core, Driver, Endpoint, Link, Origin, Param, Platform, Region, RootComplex, SCHEMA};
 use lanemark_units::{format_size, parse_size};
+use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -12,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 pub struct Problem {
     /// Which file (or preset).
     pub file: String,
-    /// The line, from 1.
+    /// The line, from 1; 0 if it is about no line of a file, as in [`Platform::with`].
     pub line: usize,
     /// The path of the key, `link.width_lanes`; empty if it is about no key.
     pub key: String,
@@ -22,7 +24,10 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: ", self.file, self.line)?;
+        match self.line {
+            0 => write!(f, "{}: ", self.file)?,
+            line => write!(f, "{}:{line}: ", self.file)?,
+        }
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
@@ -41,14 +46,19 @@ pub struct PlatformError {
 /// Where problems go while a file is read.
 pub(crate) struct Notes<'a> {
     file: &'a str,
-    text: &'a str,
+    /// Where each line but the first starts, in bytes.
+    starts: Vec<usize>,
     problems: Vec<Problem>,
 }
 
-impl Notes<'_> {
+impl<'a> Notes<'a> {
+    pub(crate) fn new(file: &'a str, text: &[u8]) -> Notes<'a> {
+        let newlines = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        Notes { file, starts: newlines.map(|(at, _)| at + 1).collect(), problems: Vec::new() }
+    }
+
     fn line(&self, byte: usize) -> usize {
-        let byte = byte.min(self.text.len());
-        self.text.as_bytes()[..byte].iter().filter(|byte| **byte == b'\n').count() + 1
+        self.starts.partition_point(|start| *start <= byte) + 1
     }
 
     fn at_byte(&mut self, byte: usize, key: String, message: String) {
@@ -57,6 +67,12 @@ impl Notes<'_> {
 
     pub(crate) fn at_line(&mut self, line: usize, key: String, message: String) {
         self.problems.push(Problem { file: self.file.to_owned(), line, key, message });
+    }
+
+    /// What was noted, by line.
+    pub(crate) fn problems(mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|problem| problem.line);
+        self.problems
     }
 }
 
@@ -68,14 +84,38 @@ pub(crate) struct Section<'a, 'n> {
     notes: &'a mut Notes<'n>,
 }
 
+/// Longest piece of a file that a message repeats, in characters.
+const SHOWN: usize = 60;
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn shown(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(text) => format!("\"{text}\""),
-        DeValue::Integer(integer) => integer.as_str().to_owned(),
-        DeValue::Float(float) => float.as_str().to_owned(),
+        DeValue::String(text) => format!("{:?}", cut(text)),
+        DeValue::Integer(integer) => cut(&integer.to_string()),
+        DeValue::Float(float) => cut(float.as_str()),
         DeValue::Boolean(flag) => flag.to_string(),
         other => format!("a TOML {}", other.type_str()),
     }
+}
+
+/// Whether it can stand in a path such as `region.sram.read_ns`.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+fn shown_name(name: &str) -> String {
+    if is_plain(name) { cut(name) } else { format!("{:?}", cut(name)) }
+}
+
+/// Whether it says anything.
+pub(crate) fn said(text: &str) -> bool {
+    !text.trim().is_empty()
 }
 
 fn number(value: &DeValue<'_>) -> Option<f64> {
@@ -140,8 +180,9 @@ impl Kind {
     /// As [`take`](Kind::take), from a number.
     pub(crate) fn take_f64(&self, value: f64) -> Option<Raw> {
         match self {
-            Kind::Ns(_) | Kind::Number(..) => self.take(&DeValue::parse(&format!("{value:?}")).ok()?.into_inner()),
-            _ if value >= 0.0 && value.fract() == 0.0 && value < 9.0e15 => self.take_whole(value as u64),
+            Kind::Ns(max) => (0.0..=*max).contains(&value).then_some(Raw::Number(value)),
+            Kind::Number(min, max) => (*min..=*max).contains(&value).then_some(Raw::Number(value)),
+            _ if value >= 0.0 && value.fract() == 0.0 && value < u64::MAX as f64 => self.take_whole(value as u64),
             _ => None,
         }
     }
@@ -149,7 +190,8 @@ impl Kind {
 
 impl<'a> Section<'a, '_> {
     fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        let key = shown_name(key);
+        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
     }
 
     fn problem(&mut self, byte: usize, key: &str, message: String) {
@@ -168,14 +210,14 @@ impl<'a> Section<'a, '_> {
     pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
         match self.entry(key) {
             None => {
-                self.problem(self.start, key, "is missing: a text in quotes".to_owned());
+                self.problem(self.start, key, "is missing: one line of text in quotes".to_owned());
                 None
             }
             Some((byte, value)) => match value.get_ref().as_str() {
-                Some(text) if !text.trim().is_empty() => Some(text.to_owned()),
+                Some(text) if said(text) && !text.contains(char::is_control) => Some(text.to_owned()),
                 _ => {
                     let found = shown(value.get_ref());
-                    self.problem(byte, key, format!("is {found}; must be a text in quotes that is not empty"));
+                    self.problem(byte, key, format!("is {found}; must be one line of text in quotes, not empty"));
                     None
                 }
             },
@@ -190,58 +232,52 @@ impl<'a> Section<'a, '_> {
         };
         let line = self.notes.line(byte);
         let Some(table) = entry.get_ref().as_table() else {
-            let found = shown(entry.get_ref());
-            let name = key.name;
-            self.problem(
-                byte,
-                name,
-                format!(
-                    "is a bare {found}; write where it comes from: {name} = {{ value = {found}, source = \"...\" }}"
-                ),
-            );
+            self.bare(byte, key, entry.get_ref());
             return None;
         };
-        let mut value = None;
-        let mut origins = Vec::new();
-        let mut sound = true;
+        let (mut value, mut has_value) = (None, false);
+        let (mut origin, mut origins) = (None, 0);
         for (part, content) in table {
             let (at, content) = (part.span().start, content.get_ref());
-            let text = content.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
-            match (part.get_ref().as_ref(), text) {
-                ("value", _) => {
+            match part.get_ref().as_ref() {
+                "value" => {
+                    has_value = true;
                     value = key.kind.take(content).and_then(|raw| T::from_raw(&raw));
                     if value.is_none() {
                         self.problem(at, key.name, format!("is {}; {}", shown(content), key.kind.wanted()));
-                        sound = false;
                     }
                 }
-                ("source", Some(text)) => origins.push(Origin::Given(text)),
-                ("assumed", Some(text)) => origins.push(Origin::Assumed(text)),
-                ("fitted_to", _) => match ids(content) {
-                    Some(ids) => origins.push(Origin::FittedTo(ids)),
-                    None => {
+                name @ ("source" | "assumed") => {
+                    origins += 1;
+                    match content.as_str().filter(|text| said(text)).map(str::to_owned) {
+                        Some(text) if name == "source" => origin = Some(Origin::Given(text)),
+                        Some(text) => origin = Some(Origin::Assumed(text)),
+                        None => {
+                            let message =
+                                format!("{name} is {}; must be a text that says where or why", shown(content));
+                            self.problem(at, key.name, message);
+                        }
+                    }
+                }
+                "fitted_to" => {
+                    origins += 1;
+                    origin = ids(content).map(Origin::FittedTo);
+                    if origin.is_none() {
                         self.problem(at, key.name, "fitted_to must be a list of figure IDs: [\"T5\"]".to_owned());
-                        sound = false;
                     }
-                },
-                ("source" | "assumed", None) => {
-                    self.problem(at, key.name, "source and assumed must be texts that say where or why".to_owned());
-                    sound = false;
                 }
-                (other, _) => {
-                    self.problem(
-                        at,
-                        key.name,
-                        format!("unknown key '{other}' beside the value; use value, source, assumed, fitted_to"),
-                    );
-                    sound = false;
+                other => {
+                    let other = shown_name(other);
+                    let message =
+                        format!("unknown key {other} beside the value; use value, source, assumed, fitted_to");
+                    self.problem(at, key.name, message);
                 }
             }
         }
-        if sound && value.is_none() {
+        if !has_value {
             self.problem(byte, key.name, format!("has no value; {}", key.kind.wanted()));
         }
-        if sound && origins.len() != 1 {
+        if origins != 1 {
             self.problem(
                 byte,
                 key.name,
@@ -249,9 +285,18 @@ impl<'a> Section<'a, '_> {
                     .to_owned(),
             );
         }
-        match (value, origins.pop()) {
-            (Some(value), Some(origin)) if sound && origins.is_empty() => Some(Param { value, origin, line }),
-            _ => None,
+        Some(Param { value: value?, origin: origin?, line })
+    }
+
+    /// Notes a value that stands alone.
+    fn bare(&mut self, byte: usize, key: &Key, value: &DeValue<'_>) {
+        let (found, name) = (shown(value), key.name);
+        if key.kind.take(value).is_some() {
+            let right = format!("{name} = {{ value = {found}, source = \"...\" }}");
+            self.problem(byte, name, format!("is a bare {found}; write where it comes from: {right}"));
+        } else {
+            let right = format!("{name} = {{ value = ..., source = \"...\" }}, where the value");
+            self.problem(byte, name, format!("is a bare {found}; write {right} {}", key.kind.wanted()));
         }
     }
 
@@ -274,13 +319,28 @@ impl<'a> Section<'a, '_> {
         for (name, _) in self.table {
             let found = name.get_ref().as_ref();
             if !known.contains(&found) {
-                let message = match known.iter().find(|key| key.starts_with(&format!("{found}_"))) {
-                    Some(key) => format!("unknown key; its name must end in the unit: {key}"),
-                    None => format!("unknown key; known here: {}", known.join(", ")),
-                };
-                self.problem(name.span().start, found, message);
+                self.problem(name.span().start, found, format!("unknown key; {}", hint(found, known)));
             }
         }
+    }
+}
+
+/// Units that a key may end in by mistake.
+const UNITS: &[&str] = &[
+    "ps", "ns", "us", "ms", "s", "ticks", "cycles", "b", "bytes", "kib", "mib", "gib", "dw", "hz", "mhz", "ghz",
+    "lanes",
+];
+
+/// Which key may have been meant.
+fn hint(found: &str, known: &[&str]) -> String {
+    let without_unit = |key| str::rsplit_once(key, '_').filter(|(_, unit)| UNITS.contains(unit)).map(|(stem, _)| stem);
+    if let Some(key) = known.iter().find(|key| key.strip_prefix(found).is_some_and(|rest| rest.starts_with('_'))) {
+        format!("its name must end in the unit: {key}")
+    } else if let Some(key) = known.iter().find(|key| without_unit(found).is_some_and(|s| without_unit(key) == Some(s)))
+    {
+        format!("its unit is another one: {key}")
+    } else {
+        format!("known here: {}", known.join(", "))
     }
 }
 
@@ -293,7 +353,7 @@ pub(crate) fn default_value<T: Value>(key: &Key, text: &str) -> Option<T> {
 fn ids(value: &DeValue<'_>) -> Option<Vec<String>> {
     let ids: Vec<String> =
         value.as_array()?.iter().map(|id| id.get_ref().as_str().map(str::to_owned)).collect::<Option<_>>()?;
-    (!ids.is_empty()).then_some(ids)
+    (!ids.is_empty() && ids.iter().all(|id| said(id))).then_some(ids)
 }
 
 impl Platform {
@@ -302,24 +362,20 @@ impl Platform {
     /// # Errors
     /// [`PlatformError`] with every problem of the file, by line.
     pub fn parse(file: &str, text: &str) -> Result<Platform, PlatformError> {
-        let mut notes = Notes { file, text, problems: Vec::new() };
-        let platform = match DeTable::parse(text) {
-            Ok(table) => read(table.get_ref(), &mut notes),
-            Err(error) => {
-                let byte = error.span().map_or(0, |span| span.start);
+        let mut notes = Notes::new(file, text.as_bytes());
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            let line = notes.line(error.span().map_or(0, |span| span.start));
+            // What follows a mistake in its line is most often its consequence.
+            if notes.problems.iter().all(|problem| problem.line != line) {
                 let message = error.message().lines().collect::<Vec<_>>().join("; ");
-                notes.at_byte(byte, String::new(), format!("not TOML: {message}"));
-                None
+                notes.at_line(line, String::new(), format!("not TOML: {message}"));
             }
-        };
-        if let (Some(platform), true) = (&platform, notes.problems.is_empty()) {
-            crate::check::check(platform, &mut notes);
         }
-        let mut problems = notes.problems;
-        problems.sort_by_key(|problem| problem.line);
+        let platform = if errors.is_empty() { read(table.get_ref(), &mut notes) } else { None };
         match platform {
-            Some(platform) if problems.is_empty() => Ok(platform),
-            _ => Err(PlatformError { problems }),
+            Some(platform) if notes.problems.is_empty() => Ok(platform),
+            _ => Err(PlatformError { problems: notes.problems() }),
         }
     }
 
@@ -332,11 +388,10 @@ impl Platform {
             Ok(text) => Platform::parse(file, text),
             Err(error) => {
                 let good = error.valid_up_to();
-                let line = bytes[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
                 let message = format!("byte {good} is not UTF-8; a platform file is TOML, which is UTF-8 text");
-                Err(PlatformError {
-                    problems: vec![Problem { file: file.to_owned(), line, key: String::new(), message }],
-                })
+                let mut notes = Notes::new(file, bytes);
+                notes.at_byte(good, String::new(), message);
+                Err(PlatformError { problems: notes.problems() })
             }
         }
     }
@@ -347,8 +402,11 @@ const TOP: &[&str] =
 
 fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let mut top = Section { path: String::new(), table, start: 0, notes };
+    if is_newer(&mut top) {
+        // Its other keys may well be right.
+        return None;
+    }
     top.refuse_unknown(TOP);
-    let schema = check_schema(&mut top);
     let name = top.text("name");
     let summary = top.text("summary");
     let core = one(table, Core::PATH, notes, Core::read);
@@ -362,7 +420,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let endpoint = one(table, Endpoint::PATH, notes, Endpoint::read);
     let bars = several(table, Bar::PATH, notes, Bar::read);
     let regions = several(table, Region::PATH, notes, Region::read);
-    schema?;
+    check(link.as_ref(), bars.as_deref(), regions.as_deref(), notes);
     Some(Platform {
         name: name?,
         summary: summary?,
@@ -376,22 +434,24 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     })
 }
 
-fn check_schema(top: &mut Section<'_, '_>) -> Option<()> {
-    match top.entry("schema").map(|(byte, value)| (byte, whole(value.get_ref()))) {
-        Some((_, Some(found))) if found == i128::from(SCHEMA) => Some(()),
-        Some((byte, Some(found))) if found > i128::from(SCHEMA) => {
-            top.problem(byte, "schema", format!("is {found}; this program reads up to {SCHEMA}: use a newer lanemark"));
-            None
-        }
-        Some((byte, _)) => {
-            top.problem(byte, "schema", format!("must be the whole number {SCHEMA}"));
-            None
-        }
-        None => {
-            top.problem(0, "schema", format!("is missing: schema = {SCHEMA}"));
-            None
-        }
+/// Notes what is wrong with the key `schema`, and says whether the file is for a newer program.
+fn is_newer(top: &mut Section<'_, '_>) -> bool {
+    let Some((byte, value)) = top.entry("schema") else {
+        top.problem(0, "schema", format!("is missing: schema = {SCHEMA}"));
+        return false;
+    };
+    let found = whole(value.get_ref());
+    if found == Some(i128::from(SCHEMA)) {
+        return false;
     }
+    let newer = found.is_some_and(|found| found > i128::from(SCHEMA));
+    let right = if newer {
+        format!("this program reads up to {SCHEMA}: use a newer lanemark")
+    } else {
+        format!("must be the whole number {SCHEMA}")
+    };
+    top.problem(byte, "schema", format!("is {}; {right}", shown(value.get_ref())));
+    newer
 }
 
 fn one<T>(
@@ -404,11 +464,13 @@ fn one<T>(
         notes.at_byte(0, path.to_owned(), format!("the section [{path}] is missing"));
         return None;
     };
+    let start = name.span().start;
     let Some(section) = value.get_ref().as_table() else {
-        notes.at_byte(name.span().start, path.to_owned(), format!("must be a section [{path}]"));
+        let found = shown(value.get_ref());
+        notes.at_byte(start, path.to_owned(), format!("is {found}; must be one section [{path}]"));
         return None;
     };
-    read(&mut Section { path: path.to_owned(), table: section, start: name.span().start, notes })
+    read(&mut Section { path: path.to_owned(), table: section, start, notes })
 }
 
 fn several<T>(
@@ -417,21 +479,32 @@ fn several<T>(
     notes: &mut Notes<'_>,
     read: fn(&mut Section<'_, '_>) -> Option<T>,
 ) -> Option<Vec<T>> {
-    let entry = table.iter().find(|(name, _)| name.get_ref().as_ref() == path);
-    let list = entry.and_then(|(_, value)| value.get_ref().as_array()).filter(|list| !list.is_empty());
-    let Some(list) = list else {
-        let byte = entry.map_or(0, |(name, _)| name.span().start);
-        notes.at_byte(byte, path.to_owned(), format!("at least one section [[{path}]] is needed"));
+    let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == path) else {
+        notes.at_byte(0, path.to_owned(), format!("at least one section [[{path}]] is needed"));
+        return None;
+    };
+    let Some(list) = value.get_ref().as_array().filter(|list| !list.is_empty()) else {
+        let found = match value.get_ref() {
+            DeValue::Array(_) => "an empty list".to_owned(),
+            other => shown(other),
+        };
+        let message = format!("is {found}; write [[{path}]], once for each");
+        notes.at_byte(name.span().start, path.to_owned(), message);
         return None;
     };
     let mut all = Some(Vec::new());
-    for item in list.iter() {
+    let mut lines = BTreeMap::new();
+    for item in list {
         let start = item.span().start;
-        let read = item.get_ref().as_table().and_then(|section| {
-            let name = section.get("name").or(section.get("index")).map(|name| shown(name.get_ref()));
-            let path = format!("{path}.{}", name.unwrap_or_else(|| "?".to_owned()).trim_matches('"'));
-            read(&mut Section { path, table: section, start, notes })
-        });
+        let read = if let Some(table) = item.get_ref().as_table() {
+            let mut section = Section { path: format!("{path}.{}", label(table)), table, start, notes };
+            check_name(&mut section, &mut lines);
+            read(&mut section)
+        } else {
+            let message = format!("is {}; must be a section [[{path}]]", shown(item.get_ref()));
+            notes.at_byte(start, path.to_owned(), message);
+            None
+        };
         match (read, &mut all) {
             (Some(item), Some(list)) => list.push(item),
             _ => all = None,
@@ -440,82 +513,28 @@ fn several<T>(
     all
 }
 
-/// Splits `region.sram.read_ns` into section, name (for BARs and regions) and key.
-fn split(path: &str) -> Option<(&str, &str, &str)> {
-    let mut parts = path.split('.');
-    match (parts.next()?, parts.next()?, parts.next(), parts.next()) {
-        (section, key, None, None) => Some((section, "", key)),
-        (section, name, Some(key), None) => Some((section, name, key)),
-        _ => None,
+/// What stands for one of several sections in paths: its name or index.
+fn label(table: &DeTable<'_>) -> String {
+    if let Some(name) = table.get("name").and_then(|name| name.get_ref().as_str()) {
+        return shown_name(name);
     }
+    let index = table.get("index").map(Spanned::get_ref);
+    let index = index.and_then(|index| index.as_table().map_or(Some(index), |row| Some(row.get("value")?.get_ref())));
+    index.and_then(whole).map_or_else(|| "?".to_owned(), |index| index.to_string())
 }
 
-pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
-    let mut changed = platform.clone();
-    let refused = |message: String| {
-        let problem = Problem { file: platform.name.clone(), line: 0, key: path.to_owned(), message };
-        PlatformError { problems: vec![problem] }
+/// Notes a name that could not stand in a path, or stands there already; `lines` holds those before it.
+fn check_name(section: &mut Section<'_, '_>, lines: &mut BTreeMap<String, usize>) {
+    let Some((byte, name)) = section.entry("name").and_then(|(byte, name)| Some((byte, name.get_ref().as_str()?)))
+    else {
+        return;
     };
-    let unknown = || refused("there is no such number in this platform".to_owned());
-    let (section, name, key) = split(path).ok_or_else(unknown)?;
-    let keys = match section {
-        "core" => Core::KEYS,
-        "driver" => Driver::KEYS,
-        "root_complex" => RootComplex::KEYS,
-        "link" => Link::KEYS,
-        "endpoint" => Endpoint::KEYS,
-        "bar" => Bar::KEYS,
-        "region" => Region::KEYS,
-        _ => &[],
-    };
-    let row = keys.iter().find(|row| row.name == key).ok_or_else(unknown)?;
-    let raw = row.kind.take_f64(value).ok_or_else(|| refused(format!("is {value}; {}", row.kind.wanted())))?;
-    let done = match section {
-        "core" => changed.core.set(key, &raw, &origin),
-        "driver" => changed.driver.as_mut().is_some_and(|driver| driver.set(key, &raw, &origin)),
-        "root_complex" => changed.root_complex.set(key, &raw, &origin),
-        "link" => changed.link.set(key, &raw, &origin),
-        "endpoint" => changed.endpoint.set(key, &raw, &origin),
-        "bar" => changed
-            .bars
-            .iter_mut()
-            .find(|bar| bar.index.value.to_string() == name)
-            .is_some_and(|bar| bar.set(key, &raw, &origin)),
-        _ => changed
-            .regions
-            .iter_mut()
-            .find(|region| region.name == name)
-            .is_some_and(|region| region.set(key, &raw, &origin)),
-    };
-    if !done {
-        return Err(unknown());
+    if said(name) && !is_plain(name) {
+        let message = format!("is {:?}; must be letters, digits, '_' and '-'", cut(name));
+        section.problem(byte, "name", message);
     }
-    let mut notes = Notes { file: &platform.name, text: "", problems: Vec::new() };
-    crate::check::check(&changed, &mut notes);
-    if notes.problems.is_empty() { Ok(changed) } else { Err(PlatformError { problems: notes.problems }) }
-}
-
-pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)> {
-    let (section, name, wanted) = split(path)?;
-    let mut found = None;
-    let mut visit = |key: &'static str, raw: Raw, origin: &Origin| {
-        if key == wanted {
-            found = match raw {
-                Raw::Number(number) => Some((number, origin.clone())),
-                Raw::Whole(whole) => Some((whole as f64, origin.clone())),
-                Raw::Word(_) | Raw::Flag(_) => None,
-            };
-        }
-    };
-    match section {
-        "core" => platform.core.each(&mut visit),
-        "driver" => platform.driver.as_ref()?.each(&mut visit),
-        "root_complex" => platform.root_complex.each(&mut visit),
-        "link" => platform.link.each(&mut visit),
-        "endpoint" => platform.endpoint.each(&mut visit),
-        "bar" => platform.bars.iter().find(|bar| bar.index.value.to_string() == name)?.each(&mut visit),
-        "region" => platform.region(name)?.each(&mut visit),
-        _ => {}
+    let line = section.notes.line(byte);
+    if let Some(first) = lines.insert(name.to_owned(), line) {
+        section.problem(byte, "name", format!("stands in line {first} already; give each its own"));
     }
-    found
 }

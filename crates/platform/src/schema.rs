@@ -37,15 +37,24 @@ fn value_schema(kind: Kind) -> Value {
         Kind::OneOf(these) => json!({"enum": these}),
         Kind::Size(min, max) => json!({"oneOf": [
             {"type": "integer", "minimum": min, "maximum": max},
-            {"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? ?(|B|[KMGT]iB|kB|MB|GB|TB)$"},
+            {"type": "string", "pattern": "^\\s*[0-9]+(\\.[0-9]{1,12})?\\s*(B|[KMGT]iB|kB|MB|GB|TB)?\\s*$"},
         ]}),
         Kind::Choice(words) => json!({"enum": words}),
         Kind::Flag => json!({"type": "boolean"}),
     }
 }
 
+/// One line of text that says something.
+const LINE: &str = "^\\P{Cc}*[^\\s\\p{Cc}]\\P{Cc}*$";
+/// A name that can stand in a path such as `region.sram.read_ns`.
+const PLAIN: &str = "^[A-Za-z0-9_-]+$";
+
+fn text_schema(pattern: &str) -> Value {
+    json!({"type": "string", "pattern": pattern})
+}
+
 fn key_schema(key: &Key) -> Value {
-    let text = json!({"type": "string", "minLength": 1});
+    let text = text_schema("\\S");
     json!({
         "description": key.doc.trim(),
         "type": "object",
@@ -64,7 +73,7 @@ fn key_schema(key: &Key) -> Value {
 fn part_schema(part: &Part) -> Value {
     let mut properties = Map::new();
     for text in part.texts {
-        properties.insert((*text).to_owned(), json!({"type": "string", "minLength": 1}));
+        properties.insert((*text).to_owned(), text_schema(if part.repeated { PLAIN } else { LINE }));
     }
     for key in part.keys {
         properties.insert(key.name.to_owned(), key_schema(key));
@@ -87,7 +96,7 @@ pub fn schema() -> String {
     let mut properties = Map::new();
     properties.insert("schema".to_owned(), json!({"const": SCHEMA}));
     for text in ["name", "summary"] {
-        properties.insert(text.to_owned(), json!({"type": "string", "minLength": 1}));
+        properties.insert(text.to_owned(), text_schema(LINE));
     }
     for part in PARTS {
         properties.insert(part.path.to_owned(), part_schema(part));

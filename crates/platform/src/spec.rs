@@ -41,7 +41,7 @@ pub struct Key {
 }
 
 /// What a checked value can be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Raw {
     /// From [`Kind::Ns`] or [`Kind::Number`].
     Number(f64),
@@ -226,11 +226,11 @@ macro_rules! section {
             }
 
             /// Replaces one number and says whether the key was there and took the value.
-            pub(crate) fn set(&mut self, key: &str, raw: &Raw, origin: &crate::Origin) -> bool {
+            pub(crate) fn set(&mut self, key: &str, raw: &Raw, origin: crate::Origin) -> bool {
                 match key {
                     $(stringify!($key) => match Value::from_raw(raw) {
                         Some(value) => {
-                            self.$key = Param { value, origin: origin.clone(), line: self.$key.line };
+                            self.$key = Param { value, origin, line: self.$key.line };
                             true
                         }
                         None => false,
@@ -324,9 +324,9 @@ section! {
         generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5]);
         /// Width it trained at.
         width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
-        /// Max_Payload_Size.
+        /// `Max_Payload_Size`.
         mps_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]);
-        /// Max_Read_Request_Size.
+        /// `Max_Read_Request_Size`.
         mrrs_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "512" because "the reset value";
         /// Read Completion Boundary.
         rcb_bytes: u32 = Kind::OneOf(&[64, 128]), default "64" because "the reset value";

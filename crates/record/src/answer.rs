@@ -48,6 +48,36 @@ pub struct Answer {
     pub fit: Option<LineFit>,
 }
 
+impl Answer {
+    /// Holds the delivered rate against `ceiling` and keeps both.
+    pub fn hold_against(&mut self, ceiling: Ceiling) {
+        self.share_of_ceiling_percent = match (self.delivered_rate_bytes_per_s, ceiling.rate_bytes_per_s) {
+            (Some(delivered), Some(limit)) if limit > 0.0 => Some(100.0 * delivered.median / limit),
+            _ => None,
+        };
+        self.ceiling = ceiling;
+    }
+
+    /// Why this answer cannot be true, if so: a delivered rate above a computed ceiling, or bytes that
+    /// were claimed and did not arrive.
+    #[must_use]
+    pub fn impossible(&self) -> Option<String> {
+        let about = || format!("{} on {}, {}, {} B", self.question, self.target, self.way, self.size_bytes);
+        if let Some(bytes) = self.bytes
+            && bytes.confirmed_bytes != bytes.claimed_bytes
+        {
+            let (confirmed, claimed) = (bytes.confirmed_bytes, bytes.claimed_bytes);
+            return Some(format!("{}: {confirmed} of {claimed} bytes arrived; the rate means nothing", about()));
+        }
+        // A rate and its ceiling are both computed in floating point: allow for their rounding only.
+        let share = self.share_of_ceiling_percent.filter(|share| *share > 100.0 + 1e-6)?;
+        (self.ceiling.kind == CeilingKind::Computed).then(|| {
+            let causes = "a wrong size counted, issue taken for delivery, seconds dropped from a timer";
+            format!("{}: {share:.1} % of the limit ({}); likely causes: {causes}", about(), self.ceiling.because)
+        })
+    }
+}
+
 /// A straight line through measured points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

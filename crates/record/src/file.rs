@@ -1,6 +1,9 @@
 //! Records as files: written whole or not at all, read with every mistake named.
 
 use crate::{Record, SCHEMA};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Unexpected, Visitor};
+use std::fmt;
+use std::fs::Metadata;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -40,33 +43,65 @@ pub enum RecordError {
         /// Its schema.
         found: u64,
     },
+    /// It would not read back as it is.
+    #[error("{}: not written, for the record would not read back the same: {reason}", .path.display())]
+    Unwritable {
+        /// Which file.
+        path: PathBuf,
+        /// Where, and why.
+        reason: String,
+    },
 }
 
-/// Writes `record` to `path`: first to a new file beside it, then moved in place, so that a reader sees
-/// all of it or none.
+/// Writes `record` to `path`, as [`write_whole`] does.
 ///
 /// # Errors
-/// [`RecordError::Os`]; nothing is left behind then, and an old file at `path` is untouched.
+/// [`RecordError::Unwritable`] if it holds what JSON cannot, such as a number that is not finite;
+/// [`RecordError::Os`]. Nothing is left behind then, and an old file at `path` is untouched.
 pub fn write(record: &Record, path: &Path) -> Result<(), RecordError> {
     let mut text = to_json(record);
     text.push('\n');
-    write_whole(path, text.as_bytes())
+    let unwritable = |reason| Err(RecordError::Unwritable { path: path.to_owned(), reason });
+    match from_bytes(text.as_bytes(), path) {
+        Ok(read) if read == *record => write_whole(path, text.as_bytes()),
+        Ok(_) => unwritable("a number in it is not finite".to_owned()),
+        Err(RecordError::Malformed { line, column, message, .. }) => {
+            unwritable(format!("line {line}, column {column} of it: {message}"))
+        }
+        Err(error) => Err(error),
+    }
 }
 
-/// Writes `bytes` to `path` whole or not at all; see [`write`].
+/// Writes `bytes` to `path` whole or not at all: first to a new file beside it, then moved in place, so
+/// that a reader sees all of it or none.
+///
+/// A symbolic link stays one: what it leads to is replaced. What is no file (`/dev/null`, a pipe) is
+/// written to as it is.
 ///
 /// # Errors
-/// [`RecordError::Os`], as for [`write`].
+/// [`RecordError::Os`]; nothing is left behind then, and an old file at `path` is untouched.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let os = |doing| move |source| RecordError::Os { doing, path: path.to_owned(), source };
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let old = std::fs::metadata(path).ok();
+    if old.as_ref().is_some_and(Metadata::is_dir) {
+        return Err(os("writing")(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        let mut device = std::fs::OpenOptions::new().write(true).open(path).map_err(os("opening"))?;
+        return device.write_all(bytes).map_err(os("writing"));
+    }
+    let target = match &old {
+        Some(_) => std::fs::canonicalize(path).map_err(os("following"))?,
+        None => path.to_owned(),
+    };
+    let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
-        .permissions(permissions())
+        .permissions(old.map_or_else(permissions, |old| old.permissions()))
         .tempfile_in(folder)
         .map_err(os("creating a file beside"))?;
     file.write_all(bytes).map_err(os("writing"))?;
     file.as_file().sync_all().map_err(os("writing"))?;
-    file.persist(path).map_err(|error| os("moving a new file to")(error.error))?;
+    file.persist(&target).map_err(|error| os("moving a new file to")(error.error))?;
     Ok(())
 }
 
@@ -100,30 +135,85 @@ pub fn read(path: &Path) -> Result<Record, RecordError> {
 pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Record, RecordError> {
     let malformed = |line, column, message| RecordError::Malformed { path: path.to_owned(), line, column, message };
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        malformed(line, 1, format!("byte {} is not UTF-8; a record is JSON text", error.valid_up_to()))
+        let good = error.valid_up_to();
+        let lines = bytes[..good].split(|byte| *byte == b'\n');
+        let (line, column) = (lines.clone().count(), lines.last().map_or(0, <[u8]>::len) + 1);
+        malformed(line, column, format!("byte {good} is not UTF-8; a record is JSON text"))
     })?;
     let json = |error: serde_json::Error| {
-        malformed(
-            error.line(),
-            error.column(),
-            format!("{error}; a record is JSON as `lanemark schema record` describes it"),
-        )
+        let (line, column) = (error.line(), error.column());
+        let message = error.to_string();
+        let message = message.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&message);
+        let message = format!("{message}; a record is JSON as `lanemark schema record` describes it");
+        malformed(line.max(1), column.max(1), message)
     };
-    #[derive(serde::Deserialize)]
-    struct Version {
-        schema: Option<u64>,
-    }
-    let version: Version = serde_json::from_str(text).map_err(json)?;
-    match version.schema {
-        None => return Err(malformed(1, 1, "the key 'schema' is missing; is this a record of lanemark?".to_owned())),
-        Some(found) if found > u64::from(SCHEMA) => {
-            let line = text.lines().position(|line| line.contains("\"schema\"")).map_or(1, |index| index + 1);
-            return Err(RecordError::Newer { path: path.to_owned(), line, found });
+    let mut found = None;
+    match Version(&mut found).deserialize(&mut serde_json::Deserializer::from_str(text)) {
+        Ok(()) => {}
+        Err(error) => {
+            return Err(match found {
+                Some(found) => RecordError::Newer { path: path.to_owned(), line: error.line(), found },
+                None => json(error),
+            });
         }
-        Some(_) => {}
     }
     serde_json::from_str(text).map_err(json)
+}
+
+/// Looks at nothing of a record but its schema, for of a newer one it can understand no more. It fails at
+/// a version that this program does not read; a newer one is kept here.
+struct Version<'a>(&'a mut Option<u64>);
+
+impl<'de> DeserializeSeed<'de> for Version<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, record: D) -> Result<(), D::Error> {
+        record.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Version<'_> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the key `schema`")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = false;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "schema" {
+                seen = true;
+                map.next_value_seed(Schema(self.0))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        if seen { Ok(()) } else { Err(serde::de::Error::missing_field("schema")) }
+    }
+}
+
+/// The value of the key `schema`.
+struct Schema<'a>(&'a mut Option<u64>);
+
+impl<'de> DeserializeSeed<'de> for Schema<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_u64(self)
+    }
+}
+
+impl Visitor<'_> for Schema<'_> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the whole number {SCHEMA} for the key `schema`")
+    }
+    fn visit_u64<E: serde::de::Error>(self, found: u64) -> Result<(), E> {
+        if found == u64::from(SCHEMA) {
+            return Ok(());
+        }
+        if found > u64::from(SCHEMA) {
+            *self.0 = Some(found);
+        }
+        Err(E::invalid_value(Unexpected::Unsigned(found), &self))
+    }
 }
 
 #[cfg(test)]

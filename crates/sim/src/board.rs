@@ -13,6 +13,7 @@
 use crate::engine::{Schedule, Slab, Slot};
 use crate::part::core::{Core, Seen};
 use crate::part::endpoint::{self, Endpoint, Region, RegionSpec};
+use crate::engine::Wire;
 use crate::part::link::{self, Credits, Crossed, Transmitter};
 use crate::part::program::{self, Program};
 use crate::part::root_complex::{self, RootComplex};
@@ -36,7 +37,7 @@ pub struct BoardError {
 /// A TLP as it crossed the link, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// When it was checked at the other end.
+    /// When it was checked at the other end; it is listed when the device has accepted it.
     pub at: Ticks,
     /// The packet; its payload slot is no longer valid.
     pub tlp: Tlp,
@@ -49,14 +50,11 @@ pub struct Crossing {
 enum Port {
     Requests,
     LinkDown,
-    Receive,
     Accept,
-    Credits,
     Egress,
     LinkUp,
     Return,
     Completions,
-    Acks,
     /// The first region; the others follow.
     Answers,
 }
@@ -72,6 +70,8 @@ pub struct Board {
     down: Transmitter,
     endpoint: Endpoint,
     up: Transmitter,
+    /// Completions on the link.
+    upstream: Wire<Tlp>,
     program: program::Spec,
     /// Completions that no core asked for: those of injected reads.
     pub outbox: VecDeque<(Ticks, Tlp, [u8; 64])>,
@@ -122,8 +122,8 @@ impl Board {
                     egress: platform.endpoint.egress_ns.value,
                 },
                 regions,
-                latency,
             ),
+            upstream: Wire::default(),
             up: Transmitter::new(link::Spec { generation, lanes, latency, credits: Credits::INFINITE }),
             program: program::Spec::new(platform),
             cores,
@@ -285,25 +285,19 @@ impl Board {
         }
         const REQUESTS: usize = Port::Requests as usize;
         const LINK_DOWN: usize = Port::LinkDown as usize;
-        const RECEIVE: usize = Port::Receive as usize;
         const ACCEPT: usize = Port::Accept as usize;
-        const CREDITS: usize = Port::Credits as usize;
         const EGRESS: usize = Port::Egress as usize;
         const LINK_UP: usize = Port::LinkUp as usize;
         const RETURN: usize = Port::Return as usize;
         const COMPLETIONS: usize = Port::Completions as usize;
-        const ACKS: usize = Port::Acks as usize;
         match port - cores {
-            REQUESTS => self.take_request(),
+            REQUESTS => self.take_requests(),
             LINK_DOWN => self.send_down(),
-            RECEIVE => self.receive(),
             ACCEPT => self.accept(),
-            CREDITS => self.return_credits(),
             EGRESS => self.leave_endpoint(),
             LINK_UP => self.send_up(),
             RETURN => self.receive_completion(),
             COMPLETIONS => self.complete(),
-            ACKS => self.acknowledge(),
             region => self.answer(region - Port::Answers as usize),
         }
     }
@@ -331,62 +325,49 @@ impl Board {
         self.cores[number].invalidate.clear();
     }
 
+    /// The root complex takes what has come as long as it has room; a core that waits learns when its
+    /// acknowledgment comes.
     #[inline]
-    fn take_request(&mut self) {
-        if let Some(tlp) = self.root_complex.take(self.now) {
+    fn take_requests(&mut self) {
+        while self.root_complex.due(self.down.queued()) <= self.now {
+            let Some((tlp, ack)) = self.root_complex.take(self.now) else { break };
             self.down.offer(self.now, tlp);
-            self.set(Port::LinkDown, self.down.due());
-            self.set(Port::Acks, self.root_complex.acks.due());
+            if let Some((at, ack)) = ack {
+                let number = usize::from(tlp.requester);
+                self.cores[number].acks.send(at, ack);
+                self.schedule.set(number, self.cores[number].due());
+            }
         }
+        self.set(Port::LinkDown, self.down.due());
         self.refresh_requests();
     }
 
     #[inline]
     fn send_down(&mut self) {
-        let because = self.down.send(self.now);
-        self.root_complex.left(self.now, because);
-        self.set(Port::LinkDown, self.down.due());
-        self.set(Port::Receive, self.down.wire.due());
-        self.refresh_requests();
-    }
-
-    #[inline]
-    fn receive(&mut self) {
-        if let Some(tlp) = self.down.wire.take(self.now) {
-            if let Some(crossings) = &mut self.crossings {
-                let mut head = [0; 8];
-                if tlp.payload != Slot::NONE {
-                    head.copy_from_slice(&self.slab.bytes(tlp.payload)[..8]);
-                }
-                crossings.push(Crossing { at: self.now, tlp, head });
-            }
-            self.endpoint.receive(self.now, tlp);
+        if let Some(sent) = self.down.send(self.now) {
+            self.root_complex.left(self.now, sent.because);
+            self.endpoint.receive(sent.arrives, sent.tlp);
             self.set(Port::Accept, self.endpoint.accept_due());
         }
-        self.set(Port::Receive, self.down.wire.due());
+        self.take_requests();
     }
 
     #[inline]
     fn accept(&mut self) {
-        let answered = self.endpoint.accept(self.now, &mut self.slab);
+        let Some(accepted) = self.endpoint.accept(self.now, &mut self.slab) else { return };
+        self.down.give_back(self.now, accepted.credits, accepted.because);
         self.set(Port::Accept, self.endpoint.accept_due());
-        self.set(Port::Credits, self.endpoint.credits.due());
-        if answered {
+        self.set(Port::LinkDown, self.down.due());
+        if let Some(crossings) = &mut self.crossings {
+            crossings.push(Crossing { at: accepted.at, tlp: accepted.tlp, head: accepted.head });
+        }
+        if accepted.tlp.kind == TlpKind::MRd {
             self.set(Port::Egress, self.endpoint.egress.due());
             for place in 0..self.endpoint.regions.len() {
                 let due = self.endpoint.answer_due(place);
                 self.schedule.set(self.cores.len() + Port::Answers as usize + place, due);
             }
         }
-    }
-
-    #[inline]
-    fn return_credits(&mut self) {
-        if let Some((back, because)) = self.endpoint.credits.take(self.now) {
-            self.down.credit(back, because);
-            self.set(Port::LinkDown, self.down.due().max(self.now));
-        }
-        self.set(Port::Credits, self.endpoint.credits.due());
     }
 
     fn answer(&mut self, place: usize) {
@@ -405,13 +386,15 @@ impl Board {
     }
 
     fn send_up(&mut self) {
-        self.up.send(self.now);
+        if let Some(sent) = self.up.send(self.now) {
+            self.upstream.send(sent.arrives, sent.tlp);
+            self.set(Port::Return, self.upstream.due());
+        }
         self.set(Port::LinkUp, self.up.due());
-        self.set(Port::Return, self.up.wire.due());
     }
 
     fn receive_completion(&mut self) {
-        if let Some(tlp) = self.up.wire.take(self.now) {
+        if let Some(tlp) = self.upstream.take(self.now) {
             if usize::from(tlp.requester) < self.cores.len() {
                 self.root_complex.complete(self.now, tlp);
                 self.set(Port::Completions, self.root_complex.completions.due());
@@ -421,7 +404,7 @@ impl Board {
                 self.outbox.push_back((self.now, tlp, data));
             }
         }
-        self.set(Port::Return, self.up.wire.due());
+        self.set(Port::Return, self.upstream.due());
     }
 
     fn complete(&mut self) {
@@ -431,18 +414,6 @@ impl Board {
             self.schedule.set(number, self.cores[number].due());
         }
         self.set(Port::Completions, self.root_complex.completions.due());
-    }
-
-    #[inline]
-    fn acknowledge(&mut self) {
-        if let Some(ack) = self.root_complex.acks.take(self.now)
-            && ack.core != OUTSIDE
-        {
-            let number = usize::from(ack.core);
-            self.cores[number].acknowledge(self.now, &ack);
-            self.schedule.set(number, self.cores[number].due());
-        }
-        self.set(Port::Acks, self.root_complex.acks.due());
     }
 
     /// What core `number` waited for since it was started, by [`Cause::index`].

@@ -68,8 +68,8 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
         let whole: u64 = whole.parse().map_err(|_| not_a_size())?;
         let scale = 10_u128.pow(part.len() as u32);
         let part: u128 = part.parse().map_err(|_| not_a_size())?;
-        let scaled = (u128::from(whole) * scale + part) * u128::from(factor);
-        if scaled % scale != 0 {
+        let scaled = (u128::from(whole) * scale + part).checked_mul(u128::from(factor)).ok_or_else(too_large)?;
+        if !scaled.is_multiple_of(scale) {
             return Err(not_a_size());
         }
         return u64::try_from(scaled / scale).map_err(|_| too_large());
@@ -186,7 +186,7 @@ mod tests {
         for text in ["", "KiB", "4K", "-1", "4kib", "1.2.3KiB", "0.3B", "1.", ".5KiB", "1e3"] {
             assert!(matches!(parse_size(text), Err(SizeError::NotASize { .. })), "{text}");
         }
-        for text in ["18446744073709551616", "16777216TiB"] {
+        for text in ["18446744073709551616", "16777216TiB", "18446744073709551615.000000000001TiB"] {
             assert!(matches!(parse_size(text), Err(SizeError::TooLarge { .. })), "{text}");
         }
         assert_eq!(parse_size("16777215TiB"), Ok(16_777_215 << 40));

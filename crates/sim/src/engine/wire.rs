@@ -46,6 +46,18 @@ impl<T> Wire<T> {
         self.items.front().map(|(_, item)| item)
     }
 
+    /// When the last item arrives; [`Ticks::ZERO`] if there is none.
+    #[inline]
+    #[must_use]
+    pub fn last_due(&self) -> Ticks {
+        self.items.back().map_or(Ticks::ZERO, |last| last.0)
+    }
+
+    /// Every item with the time it arrives, the first first.
+    pub fn iter(&self) -> impl Iterator<Item = &(Ticks, T)> {
+        self.items.iter()
+    }
+
     /// How many items are on the wire.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 pub enum Found {
     /// The line is here.
     Hit,
-    /// The line is on its way.
-    Coming,
+    /// The line is on its way to this fill buffer.
+    Coming(usize),
     /// It must be fetched, and this fill buffer is free.
     Fetch(usize),
     /// It must be fetched, and no fill buffer is free.
@@ -39,8 +39,8 @@ impl Cache {
     pub fn find(&self, line: u64) -> Found {
         if self.lines.contains_key(&line) {
             Found::Hit
-        } else if self.fills.contains(&Some(line)) {
-            Found::Coming
+        } else if let Some(place) = self.fills.iter().position(|fill| *fill == Some(line)) {
+            Found::Coming(place)
         } else {
             self.fills.iter().position(Option::is_none).map_or(Found::Wait, Found::Fetch)
         }
@@ -50,12 +50,6 @@ impl Cache {
     #[must_use]
     pub fn line(&self, line: u64) -> Option<&[u8; 64]> {
         self.lines.get(&line)
-    }
-
-    /// Whether fill buffer `place` fetches `line`.
-    #[must_use]
-    pub fn is_filling(&self, place: usize, line: u64) -> bool {
-        self.fills[place] == Some(line)
     }
 
     /// Fill buffer `place` fetches `line`.
@@ -112,6 +106,6 @@ mod tests {
         cache.fetch(0, 0);
         assert_eq!(cache.find(64), Found::Fetch(1));
         cache.fetch(1, 64);
-        assert_eq!((cache.find(64), cache.find(128)), (Found::Coming, Found::Wait));
+        assert_eq!((cache.find(64), cache.find(128)), (Found::Coming(0), Found::Wait));
     }
 }

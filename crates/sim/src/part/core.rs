@@ -7,17 +7,17 @@
 //!                         acknowledgments, completions <----------------
 //! ```
 //!
-//! Two clocks run: `issued`, when the front end was done with the last instruction, and `drained`, when
-//! the last store left the store buffer. A store issues as soon as the store buffer has room; a load and
+//! Two clocks run: `issued`, when the front end was done with the last instruction, and the time of the
+//! simulation, at which a store leaves the store buffer. A store issues as soon as the store buffer has room; a load and
 //! a fence wait until the stores before them have left it, which is stricter than a real core for loads
 //! from combining and cached memory.
 //!
 //! Waits recorded: `StrongOrder`, `SameLine`, `Buffers`, `ReadRoundTrip`, `Fence`, `Driver`; where the
 //! root complex says that it was kept waiting itself, its cause is taken instead.
 
-use crate::engine::{Slab, Slot};
+use crate::engine::{Slab, Slot, Wire};
 use crate::part::cache::{self, Cache};
-use crate::part::program::{Instruction, Manner, Program, stored_bytes};
+use crate::part::program::{Instruction, Manner, Program, Touch, stored_bytes};
 use crate::part::root_complex::Ack;
 use crate::part::streaming_buffer::{self, StreamingBuffers};
 use crate::part::wc_buffer::{Stored, WcBuffers};
@@ -113,7 +113,6 @@ pub struct Core {
     current: Option<Instruction>,
     state: State,
     issued: Ticks,
-    drained: Ticks,
     /// When each of the last stores left the store buffer, as a ring.
     left_at: Vec<Ticks>,
     left_next: usize,
@@ -125,10 +124,12 @@ pub struct Core {
     single_loads_out: u32,
     /// A UC, WT or WP store is on its way.
     store_out: bool,
+    /// Acknowledgments on their way here; they are taken when the core executes.
+    pub acks: Wire<Ack>,
     /// The current instruction has sent its request.
     sent: bool,
-    /// Loads that wait for a line: which, address, length.
-    attached: Vec<(Purpose, u64, u64)>,
+    /// Loads that wait for a line, while somebody observes.
+    attached: Vec<(Purpose, Touch)>,
     /// What it waited for, by [`Cause::index`].
     pub waits: [Ticks; Cause::ALL.len()],
     /// Loads and what they saw, while somebody observes.
@@ -154,11 +155,11 @@ impl Core {
             current: None,
             state: State::Done,
             issued: Ticks::ZERO,
-            drained: Ticks::ZERO,
             reads: Vec::with_capacity(64),
             reads_out: 0,
             single_loads_out: 0,
             store_out: false,
+            acks: Wire::default(),
             sent: false,
             attached: Vec::new(),
             waits: [Ticks::ZERO; Cause::ALL.len()],
@@ -172,17 +173,22 @@ impl Core {
         self.current = program.next();
         self.program = Some(program);
         self.issued = now;
-        self.drained = now;
         self.left_at.fill(now);
         self.state = if self.current.is_some() { State::Ready(now) } else { State::Done };
         self.waits = [Ticks::ZERO; Cause::ALL.len()];
     }
 
-    /// When it executes next.
+    /// When it has something to do: its next instruction, or, while it waits, the next acknowledgment. When
+    /// it is done, the last one.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
-        if let State::Ready(at) = self.state { at } else { Ticks::NEVER }
+        match self.state {
+            State::Ready(at) => at,
+            State::Waiting { .. } => self.acks.due(),
+            State::Done if self.acks.is_empty() => Ticks::NEVER,
+            State::Done => self.acks.last_due(),
+        }
     }
 
     /// Whether its program has ended and its loads have come.
@@ -212,6 +218,10 @@ impl Core {
     /// Executes the current instruction, or finds that it must wait.
     #[inline]
     pub fn execute(&mut self, now: Ticks, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
+        self.acknowledge(now);
+        if !matches!(self.state, State::Ready(_)) {
+            return;
+        }
         let Some(instruction) = self.current else {
             self.finish(now);
             return;
@@ -249,19 +259,17 @@ impl Core {
         send: &mut impl FnMut(Tlp),
     ) -> Outcome {
         match instruction {
-            Instruction::Access { verb: Verb::Store, manner, address, len, turn, pace } => match manner {
-                Manner::Combining => self.combine(now, address, len, turn, pace, slab, send),
-                Manner::Uncached => self.store_uncached(now, address, len, turn, slab, send),
-                Manner::Direct => self.store_direct(now, address, len, turn, pace, slab, send),
-                Manner::Through | Manner::Protected | Manner::Streaming => {
-                    self.store_through(now, manner, address, len, turn, pace, slab, send)
+            Instruction::Touch(touch) => match (touch.verb, touch.manner) {
+                (Verb::Store, Manner::Combining) => self.combine(now, &touch, slab, send),
+                (Verb::Store, Manner::Uncached) => self.store_uncached(now, &touch, slab, send),
+                (Verb::Store, Manner::Direct) => self.store_direct(now, &touch, slab, send),
+                (Verb::Store, Manner::Through | Manner::Protected | Manner::Streaming) => {
+                    self.store_through(now, &touch, slab, send)
                 }
-            },
-            Instruction::Access { verb: Verb::Load, manner, address, len, .. } => match manner {
-                Manner::Uncached | Manner::Direct => self.load_uncached(now, address, len, slab, send),
-                Manner::Combining => self.load_combining(now, address, len, slab, send),
-                Manner::Streaming => self.load_streaming(now, address, len, slab, send),
-                Manner::Through | Manner::Protected => self.load_cached(now, address, len, slab, send),
+                (Verb::Load, Manner::Uncached | Manner::Direct) => self.load_uncached(now, &touch, slab, send),
+                (Verb::Load, Manner::Combining) => self.load_combining(now, &touch, slab, send),
+                (Verb::Load, Manner::Streaming) => self.load_streaming(now, &touch, slab, send),
+                (Verb::Load, Manner::Through | Manner::Protected) => self.load_cached(now, &touch, slab, send),
             },
             Instruction::Fence(fence) => self.fence(fence, now, slab, send),
             Instruction::Kernel(span) => match self.drain(slab, send) {
@@ -281,7 +289,6 @@ impl Core {
 
     /// Done at `now` + `span`, and nothing overlaps it.
     fn after(&mut self, now: Ticks, span: Ticks) -> Outcome {
-        self.drained = now + span;
         Outcome::Done { issued: now + span, next: now + span }
     }
 
@@ -292,23 +299,16 @@ impl Core {
         self.left_at[self.left_next] = now;
         self.left_next = if self.left_next + 1 == self.left_at.len() { 0 } else { self.left_next + 1 };
         let issued = (self.issued + pace).max(room);
-        self.drained = now;
         Outcome::Done { issued, next: issued.max(now + self.spec.cycle) }
     }
 
-    fn write(&self, address: u64, len: u64, tag: u16, payload: Slot) -> Tlp {
-        let (address, length_dw, first_be, last_be) = span(address, len);
+    /// The write of one store, by itself.
+    fn write(&self, touch: &Touch, tag: u16, slab: &mut Slab) -> Tlp {
+        let (address, length_dw, first_be, last_be) = span(touch.address, touch.len);
+        let payload = slab.take();
+        let skip = (touch.address - address) as usize;
+        stored_bytes(touch.address, touch.turn, &mut slab.bytes_mut(payload)[skip..skip + touch.len as usize]);
         Tlp { kind: TlpKind::MWr, address, length_dw, first_be, last_be, requester: self.spec.number, tag, payload }
-    }
-
-    fn payload(address: u64, len: u64, turn: u64, slab: &mut Slab) -> Slot {
-        let slot = slab.take();
-        let skip = (address % 4) as usize;
-        let mut bytes = [0; 64];
-        stored_bytes(address, turn, &mut bytes[..len as usize]);
-        let len = (len as usize).min(64 - skip);
-        slab.bytes_mut(slot)[skip..skip + len].copy_from_slice(&bytes[..len]);
-        slot
     }
 
     /// Lets write-combining buffer `place` leave.
@@ -337,26 +337,14 @@ impl Core {
         (self.wc.leaving() > 0 || self.store_out || self.reads_out > 0).then_some(Outcome::Blocked(Cause::Fence))
     }
 
-    #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn combine(
-        &mut self,
-        now: Ticks,
-        address: u64,
-        len: u64,
-        turn: u64,
-        pace: Ticks,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
-        let mut bytes = [0; 64];
-        let bytes = &mut bytes[..len as usize];
-        stored_bytes(address, turn, bytes);
-        match self.wc.store(address, bytes, slab) {
-            Stored::Gathered => self.stored(now, pace),
+    fn combine(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        let fill = |bytes: &mut [u8]| stored_bytes(touch.address, touch.turn, bytes);
+        match self.wc.store(touch.address, touch.len, slab, fill) {
+            Stored::Gathered => self.stored(now, touch.pace),
             Stored::Full(place) => {
                 self.evict(place, slab, send);
-                self.stored(now, pace)
+                self.stored(now, touch.pace)
             }
             Stored::SameLine => Outcome::Blocked(Cause::SameLine),
             Stored::NoBuffer(oldest) => {
@@ -368,15 +356,7 @@ impl Core {
         }
     }
 
-    fn store_uncached(
-        &mut self,
-        now: Ticks,
-        address: u64,
-        len: u64,
-        turn: u64,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
+    fn store_uncached(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
         if self.sent {
             if self.store_out {
                 return Outcome::Blocked(Cause::StrongOrder);
@@ -386,62 +366,38 @@ impl Core {
         if let Some(blocked) = self.drain(slab, send) {
             return blocked;
         }
-        let payload = Core::payload(address, len, turn, slab);
-        send(self.write(address, len, TAG_STORE, payload));
+        send(self.write(touch, TAG_STORE, slab));
         self.sent = true;
         self.store_out = true;
         Outcome::Blocked(Cause::StrongOrder)
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn store_through(
-        &mut self,
-        now: Ticks,
-        manner: Manner,
-        address: u64,
-        len: u64,
-        turn: u64,
-        pace: Ticks,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
+    fn store_through(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
         if self.store_out {
             return Outcome::Blocked(Cause::StrongOrder);
         }
         let mut bytes = [0; 64];
-        let bytes = &mut bytes[..len as usize];
-        stored_bytes(address, turn, bytes);
-        if manner == Manner::Through {
-            self.cache.update(address, bytes);
+        let bytes = &mut bytes[..touch.len as usize];
+        stored_bytes(touch.address, touch.turn, bytes);
+        if touch.manner == Manner::Through {
+            self.cache.update(touch.address, bytes);
         } else {
-            self.cache.drop_line(address & !63);
+            self.cache.drop_line(touch.line());
         }
-        self.invalidate.push(address & !63);
-        let payload = Core::payload(address, len, turn, slab);
-        send(self.write(address, len, TAG_STORE, payload));
+        self.invalidate.push(touch.line());
+        send(self.write(touch, TAG_STORE, slab));
         self.store_out = true;
-        self.stored(now, pace)
+        self.stored(now, touch.pace)
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn store_direct(
-        &mut self,
-        now: Ticks,
-        address: u64,
-        len: u64,
-        turn: u64,
-        pace: Ticks,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
-        if let Some(place) = self.wc.open_at(address) {
+    fn store_direct(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(place) = self.wc.open_at(touch.address) {
             self.evict(place, slab, send);
         }
-        match self.wc.reserve(address & !63) {
+        match self.wc.reserve(touch.line()) {
             Stored::Full(place) => {
-                let payload = Core::payload(address, len, turn, slab);
-                send(self.write(address, len, place as u16, payload));
-                self.stored(now, pace)
+                send(self.write(touch, place as u16, slab));
+                self.stored(now, touch.pace)
             }
             Stored::NoBuffer(oldest) => {
                 if let Some(place) = oldest {
@@ -473,14 +429,13 @@ impl Core {
         });
     }
 
-    fn load_uncached(
-        &mut self,
-        now: Ticks,
-        address: u64,
-        len: u64,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
+    /// A load was sent or served; the next instruction follows a cycle later.
+    fn loaded(&self, now: Ticks) -> Outcome {
+        let issued = now + self.spec.cycle;
+        Outcome::Done { issued, next: issued }
+    }
+
+    fn load_uncached(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
         if self.sent {
             if self.reads_out > 0 {
                 return Outcome::Blocked(Cause::ReadRoundTrip);
@@ -490,98 +445,64 @@ impl Core {
         if let Some(blocked) = self.drain(slab, send) {
             return blocked;
         }
-        self.read(address, len, Purpose::Load { address, len }, send);
+        self.read(touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
         self.sent = true;
         Outcome::Blocked(Cause::ReadRoundTrip)
     }
 
-    fn load_combining(
-        &mut self,
-        now: Ticks,
-        address: u64,
-        len: u64,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
+    fn load_combining(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
         // The core sees its own stores: what is gathered for this line goes first, and reads do not pass it.
-        if let Some(place) = self.wc.open_at(address) {
+        if let Some(place) = self.wc.open_at(touch.address) {
             self.evict(place, slab, send);
         }
         if self.single_loads_out >= self.spec.loads_in_flight {
             return Outcome::Blocked(Cause::ReadRoundTrip);
         }
         self.single_loads_out += 1;
-        self.read(address, len, Purpose::Load { address, len }, send);
-        let issued = now + self.spec.cycle;
-        Outcome::Done { issued, next: issued }
+        self.read(touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
+        self.loaded(now)
     }
 
-    fn load_streaming(
-        &mut self,
-        now: Ticks,
-        address: u64,
-        len: u64,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
-        if let Some(place) = self.wc.open_at(address) {
+    fn load_streaming(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(place) = self.wc.open_at(touch.address) {
             self.evict(place, slab, send);
         }
-        let line = address & !63;
-        let mask = if len == 64 { u64::MAX } else { ((1 << len) - 1) << (address % 64) };
-        let place = match self.streaming.find(line, mask) {
+        let place = match self.streaming.find(touch.line(), touch.mask()) {
             streaming_buffer::Found::Buffered(place) => place,
             streaming_buffer::Found::Fetch(place) => {
-                self.streaming.fetch(place, line);
-                self.read(line, 64, Purpose::Streaming { place }, send);
+                self.streaming.fetch(place, touch.line());
+                self.read(touch.line(), 64, Purpose::Streaming { place }, send);
                 place
             }
             streaming_buffer::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
         };
-        match self.streaming.give(place, mask) {
-            Some(data) => self.see(address, &data[(address % 64) as usize..][..len as usize], now),
-            None => self.attach(Purpose::Streaming { place }, address, len),
+        match self.streaming.give(place, touch.mask()) {
+            Some(data) => self.see(touch.address, touch.of(&data), now),
+            None => self.attach(Purpose::Streaming { place }, touch),
         }
-        let issued = now + self.spec.cycle;
-        Outcome::Done { issued, next: issued }
+        self.loaded(now)
     }
 
-    fn load_cached(
-        &mut self,
-        now: Ticks,
-        address: u64,
-        len: u64,
-        slab: &mut Slab,
-        send: &mut impl FnMut(Tlp),
-    ) -> Outcome {
-        if let Some(place) = self.wc.open_at(address) {
+    fn load_cached(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(place) = self.wc.open_at(touch.address) {
             self.evict(place, slab, send);
         }
-        let line = address & !63;
+        let line = touch.line();
         match self.cache.find(line) {
             cache::Found::Hit => {
                 if let Some(data) = self.cache.line(line).copied() {
-                    self.see(address, &data[(address % 64) as usize..][..len as usize], now + self.spec.cached_load);
+                    self.see(touch.address, touch.of(&data), now + self.spec.cached_load);
                 }
             }
-            cache::Found::Coming => {
-                let coming = self.reads.iter().flatten().find_map(|purpose| match purpose {
-                    Purpose::Fill { place } if self.cache.is_filling(*place, line) => Some(*purpose),
-                    _ => None,
-                });
-                if let Some(purpose) = coming {
-                    self.attach(purpose, address, len);
-                }
-            }
+            cache::Found::Coming(place) => self.attach(Purpose::Fill { place }, touch),
             cache::Found::Fetch(place) => {
                 self.cache.fetch(place, line);
                 self.read(line, 64, Purpose::Fill { place }, send);
-                self.attach(Purpose::Fill { place }, address, len);
+                self.attach(Purpose::Fill { place }, touch);
             }
             cache::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
         }
-        let issued = now + self.spec.cycle;
-        Outcome::Done { issued, next: issued }
+        self.loaded(now)
     }
 
     fn fence(&mut self, fence: Fence, now: Ticks, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
@@ -614,32 +535,34 @@ impl Core {
         }
     }
 
-    fn attach(&mut self, purpose: Purpose, address: u64, len: u64) {
+    fn attach(&mut self, purpose: Purpose, touch: &Touch) {
         if self.seen.is_some() {
-            self.attached.push((purpose, address, len));
+            self.attached.push((purpose, *touch));
         }
     }
 
     fn see_attached(&mut self, purpose: Purpose, data: &[u8; 64], at: Ticks) {
         let attached = std::mem::take(&mut self.attached);
-        for (waits_for, address, len) in attached {
+        for (waits_for, touch) in attached {
             if waits_for == purpose {
-                self.see(address, &data[(address % 64) as usize..][..len as usize], at);
+                self.see(touch.address, touch.of(data), at);
             } else {
-                self.attached.push((waits_for, address, len));
+                self.attached.push((waits_for, touch));
             }
         }
     }
 
-    /// A posted write of this core was acknowledged.
+    /// Takes the acknowledgments of posted writes that have come.
     #[inline]
-    pub fn acknowledge(&mut self, now: Ticks, ack: &Ack) {
-        if ack.tag == TAG_STORE {
-            self.store_out = false;
-        } else {
-            self.wc.acknowledge(usize::from(ack.tag));
+    fn acknowledge(&mut self, now: Ticks) {
+        while let Some(ack) = self.acks.take(now) {
+            if ack.tag == TAG_STORE {
+                self.store_out = false;
+            } else {
+                self.wc.acknowledge(usize::from(ack.tag));
+            }
+            self.wake(now, ack.because);
         }
-        self.wake(now, ack.because);
     }
 
     /// A read of this core was completed.

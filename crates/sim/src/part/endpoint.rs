@@ -181,18 +181,45 @@ impl Region {
     }
 }
 
+/// A TLP in the receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Received {
+    /// When its last beat is accepted, or its read request taken.
+    done: Ticks,
+    /// When it was checked.
+    at: Ticks,
+    tlp: Tlp,
+    /// Its region, or [`NOWHERE`].
+    place: usize,
+    beats: u64,
+    /// Whether it waits for those before it.
+    waits: bool,
+}
+
+/// What left the receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The packet; its payload is given back.
+    pub tlp: Tlp,
+    /// When it was checked.
+    pub at: Ticks,
+    /// The first eight bytes of its payload.
+    pub head: [u8; 8],
+    /// The credits it held.
+    pub credits: Credits,
+    /// Why they come back no earlier.
+    pub because: Cause,
+}
+
 /// Everything that does change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     spec: Spec,
     /// Its regions, in platform order.
     pub regions: Vec<Region>,
-    /// Taken from the receive buffer, until the last beat: when, what, where, and whether it had to wait.
-    accepting: VecDeque<(Ticks, Tlp, usize, bool)>,
+    /// In the receive buffer, until the last beat.
+    accepting: VecDeque<Received>,
     free_at: Ticks,
-    /// Credits on their way back, and why they come no earlier.
-    pub credits: Wire<(Credits, Cause)>,
-    credit_latency: Ticks,
     /// Answers on their way to the link.
     pub egress: Wire<Tlp>,
     /// When the last write was accepted.
@@ -207,9 +234,9 @@ pub struct Endpoint {
 const NOWHERE: usize = usize::MAX;
 
 impl Endpoint {
-    /// With its regions as at power-on; credits take `credit_latency` to travel back.
+    /// With its regions as at power-on.
     #[must_use]
-    pub fn new(spec: Spec, regions: Vec<RegionSpec>, credit_latency: Ticks) -> Endpoint {
+    pub fn new(spec: Spec, regions: Vec<RegionSpec>) -> Endpoint {
         let regions = regions
             .into_iter()
             .map(|spec| Region {
@@ -228,8 +255,6 @@ impl Endpoint {
             regions,
             accepting: VecDeque::with_capacity(256),
             free_at: Ticks::ZERO,
-            credits: Wire::default(),
-            credit_latency,
             egress: Wire::default(),
             last_accepted: Ticks::ZERO,
             accepted_bytes: 0,
@@ -253,38 +278,44 @@ impl Endpoint {
             .unwrap_or(NOWHERE)
     }
 
-    /// A TLP came from the link.
+    /// A TLP comes from the link and is checked at `at`. It may be told so before that time: TLPs come in
+    /// order, so when each is done is known as soon as it is sent.
     #[inline]
-    pub fn receive(&mut self, now: Ticks, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, tlp: Tlp) {
         let place = self.region_of(&tlp);
-        let at_region = now + self.spec.ingress;
+        let at_region = at + self.spec.ingress;
         let start = at_region.max(self.free_at);
-        let beats = match self.regions.get(place) {
-            Some(region) => region.spec.beat * region.beats_of(&tlp),
-            None => Ticks::ZERO,
+        let (beats, span) = match self.regions.get(place) {
+            Some(region) => {
+                let beats = region.beats_of(&tlp);
+                (beats, region.spec.beat * beats)
+            }
+            None => (0, Ticks::ZERO),
         };
         // A read occupies the port for its request only; its data come after the region's latency.
-        let done = if tlp.kind == TlpKind::MRd { start } else { start + beats };
+        let done = if tlp.kind == TlpKind::MRd { start } else { start + span };
         self.free_at = done;
-        self.accepting.push_back((done, tlp, place, start > at_region));
+        self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region });
     }
 
     /// When the next TLP leaves the receive buffer.
     #[inline]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
-        self.accepting.front().map_or(Ticks::NEVER, |first| first.0)
+        self.accepting.front().map_or(Ticks::NEVER, |first| first.done)
     }
 
-    /// The next TLP leaves the receive buffer; says whether it will be answered.
+    /// The next TLP leaves the receive buffer.
     #[inline]
-    pub fn accept(&mut self, now: Ticks, slab: &mut Slab) -> bool {
-        let Some((_, tlp, place, waited)) = self.accepting.pop_front() else { return false };
-        let because = if waited { Cause::Device } else { Cause::Credit };
-        self.credits.send(now + self.credit_latency, (Credits::of(&tlp), because));
+    pub fn accept(&mut self, now: Ticks, slab: &mut Slab) -> Option<Accepted> {
+        let Received { at, tlp, place, beats, waits, .. } = self.accepting.pop_front()?;
+        let because = if waits { Cause::Device } else { Cause::Credit };
+        let mut head = [0; 8];
+        if tlp.payload != Slot::NONE {
+            head.copy_from_slice(&slab.bytes(tlp.payload)[..8]);
+        }
         match (tlp.kind, self.regions.get_mut(place)) {
             (TlpKind::MWr, Some(region)) => {
-                let beats = region.beats_of(&tlp);
                 region.write(&tlp, slab.bytes(tlp.payload), beats);
                 slab.give_back(tlp.payload);
                 self.accepted_bytes += u64::from(tlp.enabled_bytes());
@@ -296,7 +327,6 @@ impl Endpoint {
                 self.last_accepted = now;
             }
             (TlpKind::MRd, Some(region)) => {
-                let beats = region.beats_of(&tlp);
                 let free = region.answers.back().map_or(Ticks::ZERO, |last| last.0);
                 let ready = (now + region.spec.read).max(free) + region.spec.beat * beats;
                 region.answers.push_back((ready, tlp));
@@ -308,7 +338,7 @@ impl Endpoint {
             }
             (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
         }
-        tlp.kind == TlpKind::MRd
+        Some(Accepted { tlp, at, head, credits: Credits::of(&tlp), because })
     }
 
     /// When region `place` answers next.
@@ -334,7 +364,6 @@ impl Endpoint {
     pub fn is_idle(&self) -> bool {
         self.accepting.is_empty()
             && self.egress.is_empty()
-            && self.credits.is_empty()
             && self.regions.iter().all(|region| region.answers.is_empty())
     }
 }

@@ -1,7 +1,12 @@
 //! One direction of a link: serialises TLPs, keeps flow-control credits, delivers after a latency.
 //!
-//! Ports: `waiting` takes TLPs from whoever sends; `wire` delivers them to the other end; credits come
-//! back through [`Transmitter::credit`].
+//! Ports: [`Transmitter::offer`] takes TLPs from whoever sends, [`Transmitter::send`] says when each
+//! arrives at the other end, [`Transmitter::give_back`] takes the receiver's credits, which are here a
+//! link's latency later.
+//!
+//! Credits on their way back lie in a line of their own and are counted when the next TLP goes: no event
+//! of theirs is needed, because the times at which they arrive are known. A test compares this with a
+//! link that counts each credit when it arrives.
 //!
 //! Waits recorded: `LinkBusy` when the line was sending, `Credit` or `Device` when credits came last.
 //!
@@ -12,7 +17,7 @@ use crate::engine::Wire;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
-use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
+use lanemark_wire::{Generation, Lanes, dw_ticks, tlp_wire_bytes};
 
 /// What never changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +60,12 @@ impl Credits {
         }
     }
 
+    fn add(&mut self, back: &Credits) {
+        self.posted_header += back.posted_header;
+        self.posted_data += back.posted_data;
+        self.nonposted_header += back.nonposted_header;
+    }
+
     const fn covers(&self, needed: &Credits) -> bool {
         self.posted_header >= needed.posted_header
             && self.posted_data >= needed.posted_data
@@ -77,17 +88,28 @@ pub struct Crossed {
     pub wire_bytes: u64,
 }
 
+/// A TLP on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The packet.
+    pub tlp: Tlp,
+    /// When it is checked at the other end.
+    pub arrives: Ticks,
+    /// What it had waited for last, if it had.
+    pub because: Option<Cause>,
+}
+
 /// Everything that does change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmitter {
     spec: Spec,
+    /// Time of one DW on the line.
+    dw: Ticks,
     waiting: Wire<Tlp>,
     left: Credits,
+    /// Credits on their way back, and why they come no earlier.
+    returning: Wire<(Credits, Cause)>,
     busy_until: Ticks,
-    /// Why the first waiting TLP could not go when it wanted to.
-    held: Option<Cause>,
-    /// On their way to the other end.
-    pub wire: Wire<Tlp>,
     /// Counted since the last reset.
     pub crossed: Crossed,
 }
@@ -98,20 +120,20 @@ impl Transmitter {
     pub fn new(spec: Spec) -> Transmitter {
         let left = spec.credits;
         Transmitter {
+            dw: dw_ticks(spec.generation, spec.lanes),
             spec,
             waiting: Wire::default(),
             left,
+            returning: Wire::default(),
             busy_until: Ticks::ZERO,
-            held: None,
-            wire: Wire::default(),
             crossed: Crossed::default(),
         }
     }
 
-    /// Queues a TLP that may go from `at` on.
+    /// Queues a TLP that may go from `at` on, but not before those that already wait.
     #[inline]
     pub fn offer(&mut self, at: Ticks, tlp: Tlp) {
-        self.waiting.send(at, tlp);
+        self.waiting.send(at.max(self.waiting.last_due()), tlp);
     }
 
     /// TLPs that have not started to go.
@@ -121,36 +143,63 @@ impl Transmitter {
         self.waiting.len()
     }
 
-    /// When the first waiting TLP can go; never, while credits are missing.
+    /// When the first waiting TLP can go, as far as is known now; if none waits, when the last credit is
+    /// back.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
         match self.waiting.first() {
-            Some(tlp) if self.left.covers(&Credits::of(tlp)) => self.waiting.due().max(self.busy_until),
-            _ => Ticks::NEVER,
+            Some(tlp) => self.waiting.due().max(self.busy_until).max(self.covered_at(&Credits::of(tlp))),
+            None if self.returning.is_empty() => Ticks::NEVER,
+            None => self.returning.last_due(),
         }
     }
 
-    /// Sends the first waiting TLP and says what it had waited for, if it had.
+    /// When there are credits for `needed`; never, while too few of them are on their way back.
     #[inline]
-    pub fn send(&mut self, now: Ticks) -> Option<Cause> {
+    fn covered_at(&self, needed: &Credits) -> Ticks {
+        let mut have = self.left;
+        if have.covers(needed) {
+            return Ticks::ZERO;
+        }
+        for (at, (back, _)) in self.returning.iter() {
+            have.add(back);
+            if have.covers(needed) {
+                return *at;
+            }
+        }
+        Ticks::NEVER
+    }
+
+    /// Sends the first waiting TLP, if it can go.
+    #[inline]
+    pub fn send(&mut self, now: Ticks) -> Option<Sent> {
+        let needed = self.waiting.first().map(Credits::of);
+        let mut covered = (Ticks::ZERO, None);
+        while self.returning.due() <= now {
+            let at = self.returning.due();
+            let short = needed.is_some_and(|needed| !self.left.covers(&needed));
+            let Some((back, because)) = self.returning.take(now) else { break };
+            self.left.add(&back);
+            if short {
+                covered = (at, Some(because));
+            }
+        }
+        let needed = needed.filter(|needed| self.left.covers(needed))?;
         let ready = self.waiting.due();
         let tlp = self.waiting.take(now)?;
-        let needed = Credits::of(&tlp);
-        debug_assert!(self.left.covers(&needed), "the link sends without credits at {now:?}");
         self.left.posted_header -= needed.posted_header;
         self.left.posted_data -= needed.posted_data;
         self.left.nonposted_header -= needed.nonposted_header;
-        let wire_bytes = tlp_wire_bytes(self.spec.generation, tlp.header_dw(), tlp.payload_bytes(), false);
-        let cause = match self.held.take() {
-            Some(cause) if now > self.busy_until => Some(cause),
-            _ if now > ready && now == self.busy_until => Some(Cause::LinkBusy),
-            held => held,
+        let because = match covered {
+            (at, Some(cause)) if at > ready.max(self.busy_until) => Some(cause),
+            _ if self.busy_until > ready => Some(Cause::LinkBusy),
+            _ => None,
         };
-        self.busy_until = now + tlp_ticks(self.spec.generation, self.spec.lanes, wire_bytes);
-        self.wire.send(self.busy_until + self.spec.latency, tlp);
+        let wire_bytes = tlp_wire_bytes(self.spec.generation, tlp.header_dw(), tlp.payload_bytes(), false);
+        self.busy_until = now + self.dw * u64::from(wire_bytes / 4);
         self.count(&tlp, wire_bytes);
-        cause
+        Some(Sent { tlp, arrives: self.busy_until + self.spec.latency, because })
     }
 
     fn count(&mut self, tlp: &Tlp, wire_bytes: u32) {
@@ -163,22 +212,18 @@ impl Transmitter {
         self.crossed.wire_bytes += u64::from(wire_bytes);
     }
 
-    /// Takes back credits; `because` says why they came no earlier.
+    /// The receiver gives back credits at `now`; `because` says why it did so no earlier.
     #[inline]
-    pub fn credit(&mut self, back: Credits, because: Cause) {
-        let blocked = self.waiting.first().is_some_and(|tlp| !self.left.covers(&Credits::of(tlp)));
-        self.left.posted_header += back.posted_header;
-        self.left.posted_data += back.posted_data;
-        self.left.nonposted_header += back.nonposted_header;
-        if blocked {
-            self.held = Some(because);
-        }
+    pub fn give_back(&mut self, now: Ticks, back: Credits, because: Cause) {
+        self.returning.send(now + self.spec.latency, (back, because));
     }
 
-    /// Credits not in use.
+    /// Credits not in use at `now`.
     #[must_use]
-    pub fn credits_left(&self) -> Credits {
-        self.left
+    pub fn credits_left(&self, now: Ticks) -> Credits {
+        let mut left = self.left;
+        self.returning.iter().filter(|(at, _)| *at <= now).for_each(|(_, (back, _))| left.add(back));
+        left
     }
 }
 
@@ -206,9 +251,8 @@ mod tests {
     fn a_64_byte_write_takes_22_ns_of_a_gen2_x8_link() {
         let mut link = link(8, 32);
         link.offer(Ticks::ZERO, write(64));
-        link.send(Ticks::ZERO);
         // 64 B + 16 B header + 8 B framing = 88 B at 4 GB/s, then the latency.
-        assert_eq!(link.wire.due(), Ticks::whole_ns(122));
+        assert_eq!(link.send(Ticks::ZERO).unwrap().arrives, Ticks::whole_ns(122));
     }
 
     #[test]
@@ -217,10 +261,13 @@ mod tests {
         link.offer(Ticks::ZERO, write(64));
         link.offer(Ticks::ZERO, write(64));
         assert_eq!(link.due(), Ticks::ZERO);
-        link.send(Ticks::ZERO);
+        assert!(link.send(Ticks::ZERO).is_some());
         assert_eq!(link.due(), Ticks::NEVER);
-        link.credit(Credits::of(&write(64)), Cause::Device);
-        assert_eq!(link.due(), Ticks::whole_ns(22), "then the line itself is the limit");
+        assert_eq!(link.send(Ticks::whole_ns(500)), None);
+        link.give_back(Ticks::whole_ns(500), Credits::of(&write(64)), Cause::Device);
+        assert_eq!(link.due(), Ticks::whole_ns(600), "the credit needs the link's latency");
+        assert_eq!(link.send(Ticks(link.due().0 - 1)), None);
+        assert!(link.send(Ticks::whole_ns(600)).is_some());
     }
 
     #[test]
@@ -241,14 +288,101 @@ mod tests {
         for _ in 0..2 {
             link.offer(Ticks::ZERO, write(64));
         }
-        assert_eq!(link.send(Ticks::ZERO), None);
-        link.credit(Credits::of(&write(64)), Cause::Device);
-        assert_eq!(link.send(Ticks::whole_ns(50)), Some(Cause::Device), "credits after the line was free");
+        assert_eq!(link.send(Ticks::ZERO).unwrap().because, None);
+        link.give_back(Ticks::ZERO, Credits::of(&write(64)), Cause::Device);
+        assert_eq!(link.send(link.due()).unwrap().because, Some(Cause::Device), "credits after the line was free");
         let mut link = self::link(9, 32);
         for _ in 0..2 {
             link.offer(Ticks::ZERO, write(64));
         }
         link.send(Ticks::ZERO);
-        assert_eq!(link.send(link.due()), Some(Cause::LinkBusy));
+        assert_eq!(link.send(link.due()).unwrap().because, Some(Cause::LinkBusy));
+    }
+
+    #[test]
+    fn an_offer_with_an_earlier_time_goes_behind_what_waits() {
+        let mut link = link(9, 32);
+        link.offer(Ticks::whole_ns(50), write(64));
+        link.offer(Ticks::ZERO, write(4));
+        assert_eq!(link.send(link.due()).unwrap().tlp.length_dw, 16);
+        assert_eq!(link.send(link.due()).unwrap().tlp.length_dw, 1);
+    }
+
+    /// A link that counts every credit when it arrives, tick by tick.
+    fn eager(credits: Credits, offers: &[(u64, u64)], hold: u64, latency: u64) -> Vec<(u64, Option<Cause>)> {
+        let (mut left, mut busy, mut gone) = (credits, 0, Vec::new());
+        let mut back: Vec<(u64, Credits)> = Vec::new();
+        let mut credited = (0, false);
+        for now in 0.. {
+            let Some((ready, len)) = offers.get(gone.len()).copied() else { break };
+            let needed = Credits::of(&write(len));
+            while back.first().is_some_and(|first| first.0 <= now) {
+                credited = (now, !left.covers(&needed));
+                left.add(&back.remove(0).1);
+            }
+            if now < ready || now < busy || !left.covers(&needed) {
+                continue;
+            }
+            let because = match credited {
+                (at, true) if at > ready.max(busy) => Some(Cause::Device),
+                _ if busy > ready => Some(Cause::LinkBusy),
+                _ => None,
+            };
+            credited.1 = false;
+            left.posted_header -= needed.posted_header;
+            left.posted_data -= needed.posted_data;
+            busy = now + u64::from(tlp_wire_bytes(Generation::Gen2, 4, len as u32, false)) / 4;
+            back.push((busy + latency + hold + latency, needed));
+            gone.push((now, because));
+        }
+        gone
+    }
+
+    #[test]
+    fn counting_credits_lazily_gives_the_times_and_causes_of_counting_them_as_they_arrive() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..300 {
+            let credits = Credits {
+                posted_header: 1 + random(4) as u32,
+                posted_data: 4 + random(12) as u32,
+                nonposted_header: 1,
+            };
+            let (hold, latency) = (random(60), random(40));
+            let mut at = 0;
+            let offers: Vec<(u64, u64)> = (0..30)
+                .map(|_| {
+                    at += random(40);
+                    (at, [4, 16, 32, 64][random(4) as usize])
+                })
+                .collect();
+            let mut lazy = Transmitter::new(Spec {
+                generation: Generation::Gen2,
+                lanes: Lanes::new(8).unwrap(),
+                latency: Ticks(latency),
+                credits,
+            });
+            lazy.dw = Ticks(1);
+            let mut gone = Vec::new();
+            let (mut next, mut accepting) = (0, std::collections::VecDeque::new());
+            while gone.len() < offers.len() {
+                let offer = offers.get(next).map_or(Ticks::NEVER, |offer| Ticks(offer.0));
+                let accept = accepting.front().map_or(Ticks::NEVER, |first: &(Ticks, Credits)| first.0);
+                let send = lazy.due();
+                if offer <= accept && offer <= send {
+                    lazy.offer(offer, write(offers[next].1));
+                    next += 1;
+                } else if accept <= send {
+                    lazy.give_back(accept, accepting.pop_front().unwrap().1, Cause::Device);
+                } else if let Some(sent) = lazy.send(send) {
+                    gone.push((send.0, sent.because));
+                    accepting.push_back((sent.arrives + Ticks(hold), Credits::of(&sent.tlp)));
+                }
+            }
+            assert_eq!(gone, eager(credits, &offers, hold, latency));
+        }
     }
 }

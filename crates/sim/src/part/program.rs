@@ -9,20 +9,7 @@ use lanemark_units::{MemoryType, Ticks};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
     /// A load or store.
-    Access {
-        /// Which of the two.
-        verb: Verb,
-        /// How the core treats it.
-        manner: Manner,
-        /// Bus address.
-        address: u64,
-        /// Bytes; they do not cross a line.
-        len: u64,
-        /// Which repetition of its stream this is: stored bytes depend on it.
-        turn: u64,
-        /// Time until the next instruction can issue.
-        pace: Ticks,
-    },
+    Touch(Touch),
     /// An ordering instruction.
     Fence(Fence),
     /// The kernel works; what it did to memory is ordered.
@@ -31,6 +18,45 @@ pub enum Instruction {
     Pause(Ticks),
     /// A cached line is dropped.
     FlushLine(u64),
+}
+
+/// A load or store, or the piece of one, that lies in a 64 B line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Load or store.
+    pub verb: Verb,
+    /// How the core treats it.
+    pub manner: Manner,
+    /// Bus address.
+    pub address: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Which repetition of its stream this is: stored bytes depend on it.
+    pub turn: u64,
+    /// Time until the next instruction can issue.
+    pub pace: Ticks,
+}
+
+impl Touch {
+    /// Bus address of its line.
+    #[inline]
+    #[must_use]
+    pub const fn line(&self) -> u64 {
+        self.address & !63
+    }
+
+    /// Its bytes of the line.
+    #[inline]
+    #[must_use]
+    pub const fn mask(&self) -> u64 {
+        if self.len == 64 { u64::MAX } else { ((1 << self.len) - 1) << (self.address % 64) }
+    }
+
+    /// Its bytes, out of those of its line.
+    #[must_use]
+    pub fn of<'a>(&self, line: &'a [u8; 64]) -> &'a [u8] {
+        &line[(self.address % 64) as usize..][..self.len as usize]
+    }
 }
 
 /// What memory type and instruction make together.
@@ -332,14 +358,8 @@ fn step(walk: &mut Walk, fence_next: &mut Option<Fence>) -> Option<Instruction> 
     if walk.rest.is_none() {
         *fence_next = walk.fence_each;
     }
-    Some(Instruction::Access {
-        verb: walk.verb,
-        manner: walk.manner,
-        address,
-        len,
-        turn: walk.turn,
-        pace: walk.pace,
-    })
+    let Walk { verb, manner, turn, pace, .. } = *walk;
+    Some(Instruction::Touch(Touch { verb, manner, address, len, turn, pace }))
 }
 
 /// The 8 B that repetition `turn` stores at the 8 B boundary `address`.
@@ -353,6 +373,12 @@ pub fn stored_word(address: u64, turn: u64) -> u64 {
 /// The bytes that repetition `turn` stores from `address` on.
 #[inline]
 pub fn stored_bytes(address: u64, turn: u64, into: &mut [u8]) {
+    if address.is_multiple_of(8) && into.len().is_multiple_of(8) {
+        for (place, word) in into.chunks_exact_mut(8).enumerate() {
+            word.copy_from_slice(&stored_word(address + place as u64 * 8, turn).to_le_bytes());
+        }
+        return;
+    }
     let (mut at, mut done) = (address, 0);
     while done < into.len() {
         let word = stored_word(at & !7, turn).to_le_bytes();

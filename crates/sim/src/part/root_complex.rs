@@ -1,7 +1,7 @@
 //! The root complex between cores and root port: takes requests in order, acknowledges posted writes.
 //!
-//! Ports: `from_cores` carries requests, `acks` and `completions` go back to cores; downstream it feeds
-//! the link's transmitter, which is its queue.
+//! Ports: `from_cores` carries requests, `completions` go back to cores, and acknowledgments are handed to
+//! each core with the time they reach it; downstream it feeds the link's transmitter, which is its queue.
 //!
 //! Waits recorded with an acknowledgment: what kept the queue full, if it was.
 
@@ -22,8 +22,6 @@ pub struct Spec {
 /// A posted write was taken: it is ordered now, and the core's buffer may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Which core.
-    pub core: u16,
     /// Which of its requests.
     pub tag: u16,
     /// What it had to wait for besides the way here.
@@ -36,8 +34,6 @@ pub struct RootComplex {
     spec: Spec,
     /// Requests on their way from cores.
     pub from_cores: Wire<Tlp>,
-    /// Acknowledgments on their way to cores.
-    pub acks: Wire<Ack>,
     /// Completions on their way to cores.
     pub completions: Wire<Tlp>,
     /// When the queue had room last, and what for.
@@ -51,7 +47,6 @@ impl RootComplex {
         RootComplex {
             spec,
             from_cores: Wire::default(),
-            acks: Wire::default(),
             completions: Wire::default(),
             freed: (Ticks::ZERO, None),
         }
@@ -70,17 +65,17 @@ impl RootComplex {
         if queued < self.spec.queue_entries { self.from_cores.due().max(self.freed.0) } else { Ticks::NEVER }
     }
 
-    /// Takes the next request and acknowledges it, if it is a posted write.
+    /// Takes the next request; if it is a posted write, its acknowledgment reaches the core at the time
+    /// that comes with it.
     #[inline]
-    pub fn take(&mut self, now: Ticks) -> Option<Tlp> {
+    pub fn take(&mut self, now: Ticks) -> Option<(Tlp, Option<(Ticks, Ack)>)> {
         let arrived = self.from_cores.due();
         let tlp = self.from_cores.take(now)?;
-        if tlp.kind == TlpKind::MWr {
+        let ack = (tlp.kind == TlpKind::MWr).then(|| {
             let because = if now > arrived { self.freed.1.or(Some(Cause::RootComplex)) } else { None };
-            let ack = Ack { core: tlp.requester, tag: tlp.tag, because };
-            self.acks.send(now + self.spec.half_round_trip, ack);
-        }
-        Some(tlp)
+            (now + self.spec.half_round_trip, Ack { tag: tlp.tag, because })
+        });
+        Some((tlp, ack))
     }
 
     /// A TLP left for the link at `now`, having waited for `because`.

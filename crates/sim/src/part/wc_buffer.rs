@@ -78,29 +78,29 @@ impl WcBuffers {
         WcBuffers { policy, buffers: vec![free; count], opened: 0, leaving: 0, open: 0 }
     }
 
-    /// Stores `data` at bus address `address`; it must not cross a line.
+    /// Stores `len` bytes, which `fill` writes, at bus address `address`; they must not cross a line.
     #[inline]
-    pub fn store(&mut self, address: u64, data: &[u8], slab: &mut Slab) -> Stored {
-        let (line, offset) = (address & !(LINE - 1), (address % LINE) as usize);
+    pub fn store(&mut self, address: u64, len: u64, slab: &mut Slab, fill: impl FnOnce(&mut [u8])) -> Stored {
+        let line = address & !(LINE - 1);
+        let place = (address % LINE) as usize..(address % LINE + len) as usize;
         let mut free = None;
-        for (place, buffer) in self.buffers.iter_mut().enumerate() {
+        for (number, buffer) in self.buffers.iter_mut().enumerate() {
             match buffer.state {
-                State::Free => free = free.or(Some(place)),
+                State::Free => free = free.or(Some(number)),
                 _ if buffer.line != line => {}
                 State::Leaving => return Stored::SameLine,
-                State::Open => return merge(buffer, place, offset, data, slab),
+                State::Open => return merge(buffer, number, place, slab, fill),
             }
         }
-        let Some(place) = free else {
+        let Some(number) = free else {
             return Stored::NoBuffer(if self.leaving > 0 { None } else { self.oldest_open() });
         };
         self.opened += 1;
         self.open += 1;
-        let buffer = &mut self.buffers[place];
-        let data_slot = slab.take();
-        *buffer =
-            Buffer { state: State::Open, line, mask: 0, unacknowledged: 0, opened: self.opened, data: data_slot };
-        merge(buffer, place, offset, data, slab)
+        let buffer = &mut self.buffers[number];
+        let data = slab.take();
+        *buffer = Buffer { state: State::Open, line, mask: 0, unacknowledged: 0, opened: self.opened, data };
+        merge(buffer, number, place, slab, fill)
     }
 
     /// Takes a buffer for a direct store of a part of `line`, which gathers nothing.
@@ -196,11 +196,17 @@ impl WcBuffers {
 }
 
 #[inline]
-fn merge(buffer: &mut Buffer, place: usize, offset: usize, data: &[u8], slab: &mut Slab) -> Stored {
-    slab.bytes_mut(buffer.data)[offset..offset + data.len()].copy_from_slice(data);
-    let bits = if data.len() == 64 { u64::MAX } else { ((1 << data.len()) - 1) << offset };
+fn merge(
+    buffer: &mut Buffer,
+    number: usize,
+    place: std::ops::Range<usize>,
+    slab: &mut Slab,
+    fill: impl FnOnce(&mut [u8]),
+) -> Stored {
+    let bits = if place.len() == 64 { u64::MAX } else { ((1 << place.len()) - 1) << place.start };
     buffer.mask |= bits;
-    if buffer.mask == u64::MAX { Stored::Full(place) } else { Stored::Gathered }
+    fill(&mut slab.bytes_mut(buffer.data)[place]);
+    if buffer.mask == u64::MAX { Stored::Full(number) } else { Stored::Gathered }
 }
 
 /// The TLPs that the valid bytes of a line that is not full leave as.
@@ -244,6 +250,10 @@ fn each_piece(line: u64, mask: u64, policy: WcPartialFlush, mut send: impl FnMut
 mod tests {
     use super::*;
 
+    fn store(wc: &mut WcBuffers, address: u64, data: &[u8], slab: &mut Slab) -> Stored {
+        wc.store(address, data.len() as u64, slab, |bytes| bytes.copy_from_slice(data))
+    }
+
     fn pieces(mask: u64, policy: WcPartialFlush) -> Vec<(u64, u16, u8, u8)> {
         let mut all = Vec::new();
         each_piece(0, mask, policy, |piece| all.push((piece.address, piece.length_dw, piece.first_be, piece.last_be)));
@@ -253,8 +263,8 @@ mod tests {
     #[test]
     fn a_line_leaves_when_its_last_byte_is_stored_and_not_before() {
         let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(1, WcPartialFlush::EightBytes));
-        assert_eq!(wc.store(0, &[1; 63], &mut slab), Stored::Gathered);
-        assert_eq!(wc.store(63, &[1], &mut slab), Stored::Full(0));
+        assert_eq!(store(&mut wc, 0, &[1; 63], &mut slab), Stored::Gathered);
+        assert_eq!(store(&mut wc, 63, &[1], &mut slab), Stored::Full(0));
         let mut sent = Vec::new();
         wc.evict(0, &mut slab, |piece, _| sent.push(piece));
         assert_eq!(sent, [Piece { address: 0, length_dw: 16, first_be: 0xF, last_be: 0xF }]);
@@ -264,7 +274,7 @@ mod tests {
     fn stores_to_the_same_address_are_eaten() {
         let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(1, WcPartialFlush::EightBytes));
         for value in 1..=6 {
-            assert_eq!(wc.store(0, &[value], &mut slab), Stored::Gathered);
+            assert_eq!(store(&mut wc, 0, &[value], &mut slab), Stored::Gathered);
         }
         let mut sent = Vec::new();
         wc.evict(0, &mut slab, |piece, slot| sent.push((piece.first_be, slot)));
@@ -276,22 +286,22 @@ mod tests {
     fn one_line_more_than_there_are_buffers_evicts_the_oldest() {
         let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(6, WcPartialFlush::EightBytes));
         for line in 0..6 {
-            assert_eq!(wc.store(line * 64, &[1], &mut slab), Stored::Gathered);
+            assert_eq!(store(&mut wc, line * 64, &[1], &mut slab), Stored::Gathered);
         }
-        assert_eq!(wc.store(5 * 64 + 1, &[1], &mut slab), Stored::Gathered, "the sixth line has its buffer");
-        assert_eq!(wc.store(6 * 64, &[1], &mut slab), Stored::NoBuffer(Some(0)));
+        assert_eq!(store(&mut wc, 5 * 64 + 1, &[1], &mut slab), Stored::Gathered, "the sixth line has its buffer");
+        assert_eq!(store(&mut wc, 6 * 64, &[1], &mut slab), Stored::NoBuffer(Some(0)));
     }
 
     #[test]
     fn while_a_buffer_is_leaving_others_wait_for_it_instead_of_evicting() {
         let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(2, WcPartialFlush::EightBytes));
-        wc.store(0, &[1], &mut slab);
+        store(&mut wc, 0, &[1], &mut slab);
         wc.evict(0, &mut slab, |_, _| {});
-        wc.store(64, &[1], &mut slab);
-        assert_eq!(wc.store(0, &[1], &mut slab), Stored::SameLine);
-        assert_eq!(wc.store(128, &[1], &mut slab), Stored::NoBuffer(None));
+        store(&mut wc, 64, &[1], &mut slab);
+        assert_eq!(store(&mut wc, 0, &[1], &mut slab), Stored::SameLine);
+        assert_eq!(store(&mut wc, 128, &[1], &mut slab), Stored::NoBuffer(None));
         wc.acknowledge(0);
-        assert_eq!(wc.store(128, &[1], &mut slab), Stored::Gathered);
+        assert_eq!(store(&mut wc, 128, &[1], &mut slab), Stored::Gathered);
     }
 
     #[test]

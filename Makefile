@@ -1,0 +1,48 @@
+# One door to every task; `make help` lists them. Everything else is plain cargo.
+
+CARGO ?= cargo
+LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
+FUZZ_SECONDS ?= 60
+
+.DEFAULT_GOAL := build
+.PHONY: help build test lint bench reproduce schemas fuzz
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
+
+build: ## the program, optimised: target/release/lanemark
+	$(CARGO) build --release --locked
+
+test: ## every test: units, documents, house, papers
+	$(CARGO) test --workspace --locked
+
+lint: ## formatting, clippy without warnings, licences and advisories of dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+		$(CARGO) deny check; \
+	else \
+		echo "cargo deny is not here, so licences and advisories were not checked: cargo install cargo-deny --locked"; \
+	fi
+
+bench: ## how fast simulator, formulas and program are, side by side
+	$(CARGO) run --release --locked -p lanemark-checks --bin bench
+
+reproduce: ## the papers under experiments/ against simulation and formula
+	$(LANEMARK) reproduce
+
+schemas: ## schemas/*.json from the code; a test compares them
+	@mkdir -p schemas
+	@for kind in platform record; do \
+		$(LANEMARK) schema $$kind > schemas/.$$kind.json || { rm -f schemas/.$$kind.json; exit 1; }; \
+		mv schemas/.$$kind.json schemas/$$kind.json; \
+		echo "wrote schemas/$$kind.json"; \
+	done
+
+fuzz: ## each fuzz target for a minute (FUZZ_SECONDS=60)
+	@$(CARGO) +nightly fuzz --version >/dev/null 2>&1 || { \
+		echo "make fuzz needs: rustup toolchain install nightly && cargo install cargo-fuzz --locked"; exit 77; }
+	@for target in $$($(CARGO) +nightly fuzz list); do \
+		$(CARGO) +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done

@@ -1,0 +1,237 @@
+//! Does every command and example in the documents work?
+//!
+//! In a block marked `console`, a line behind `$ ` is run, and the lines under it must come out of it, in
+//! this order; `...` stands for anything, in a line or as one. In a block marked `sh`, every line is run.
+//!
+//! Notes behind the mark: `exit=2` names the exit code; `varies=host` says that from a line with that word
+//! to the next blank one, figures are those of some machine; `file=NAME` makes the block a file that later
+//! commands of the page can use; `broken` says that it is not meant to be a sound one.
+//!
+//! With `LANEMARK_BLESS` set, figures that are no longer those of the output are renewed in the page, and
+//! so are the key tables of the guide.
+
+mod command;
+mod page;
+
+use page::{Block, Page};
+use std::path::Path;
+
+/// The pages whose commands are run.
+fn pages() -> Vec<Page> {
+    let is_run = |page: &Page| {
+        page.path.starts_with("docs/guide/") || matches!(page.path.as_str(), "README.md" | "CONTRIBUTING.md")
+    };
+    Page::all().into_iter().filter(is_run).collect()
+}
+
+#[test]
+fn every_command_works_and_says_what_is_shown() {
+    let mut wrong = Vec::new();
+    let mut commands = 0;
+    for mut page in pages() {
+        let folder = tempfile::tempdir().unwrap();
+        for block in page.blocks() {
+            if let Some(name) = block.note("file") {
+                std::fs::write(folder.path().join(name), block.lines.join("\n") + "\n").unwrap();
+            }
+            for (command, shown) in block.commands() {
+                commands += 1;
+                match check(&block, &command, &shown, folder.path()) {
+                    Ok(()) => {}
+                    Err(Wrong::Output(_, renewed)) if is_blessing() && renewed != shown => {
+                        page.text = page.text.replacen(&shown.join("\n"), &renewed.join("\n"), 1);
+                        std::fs::write(page::root().join(&page.path), &page.text).unwrap();
+                    }
+                    Err(Wrong::Output(what, _) | Wrong::Command(what)) => {
+                        wrong.push(format!("{}:{}: $ {command}\n{what}", page.path, block.line));
+                    }
+                }
+            }
+        }
+    }
+    assert!(commands >= 10, "only {commands} commands were found: the pages are not read");
+    assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// What is wrong with a command of a page.
+enum Wrong {
+    /// It does not run as the page says.
+    Command(String),
+    /// It does not say what is shown; and what could be shown instead.
+    Output(String, Vec<String>),
+}
+
+fn is_blessing() -> bool {
+    std::env::var_os("LANEMARK_BLESS").is_some()
+}
+
+fn check(block: &Block, command: &str, shown: &[String], folder: &Path) -> Result<(), Wrong> {
+    let wanted: i32 = block.note("exit").unwrap_or("0").parse().expect("exit= wants a number");
+    let outcome = command::run(command, folder).map_err(Wrong::Command)?;
+    if outcome.code != Some(wanted) {
+        return Err(Wrong::Command(format!("exit code {:?} instead of {wanted}:\n{}", outcome.code, outcome.output)));
+    }
+    match missing(shown, &outcome.output, block.note("varies")) {
+        Some(line) => {
+            let what = format!("does not say, at its place: {line}\n{}", outcome.output);
+            Err(Wrong::Output(what, renewed(shown, &outcome.output)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `shown` with the figures of `output`, line by line, where a line differs in its figures only.
+fn renewed(shown: &[String], output: &str) -> Vec<String> {
+    let shape = |line: &str| without_figures(&plain(line));
+    let first_word = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let mut at = 0;
+    let lines: Vec<&str> = output.lines().collect();
+    shown
+        .iter()
+        .map(|line| {
+            let alike = |said: &&str| shape(said) == shape(line) && first_word(said) == first_word(line);
+            let found = lines[at..].iter().position(alike);
+            match found {
+                Some(place) if !line.trim().is_empty() => {
+                    at += place + 1;
+                    lines[at - 1].to_owned()
+                }
+                _ => line.clone(),
+            }
+        })
+        .collect()
+}
+
+/// The first line of `shown` that `output` does not have behind the one before; blanks count as one, and
+/// in paragraphs that say `varies` one figure is as good as another.
+fn missing<'a>(shown: &'a [String], output: &str, varies: Option<&str>) -> Option<&'a str> {
+    let mut output = output.lines().map(plain);
+    let mut any_figures = false;
+    shown.iter().map(String::as_str).find(|line| {
+        let line = plain(line);
+        any_figures = !line.is_empty() && (any_figures || varies.is_some_and(|word| line.contains(word)));
+        let is_shown = |said: String| {
+            if any_figures { is_like(&without_figures(&said), &without_figures(&line)) } else { is_like(&said, &line) }
+        };
+        !(line.is_empty() || line == "..." || output.any(is_shown))
+    })
+}
+
+fn plain(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Every run of digits and points with its sign as one `#`.
+fn without_figures(line: &str) -> String {
+    let mut out = String::new();
+    for c in line.chars() {
+        match c {
+            '0'..='9' if out.ends_with('#') => {}
+            '0'..='9' => {
+                out.truncate(out.trim_end_matches(['+', '-']).len());
+                out.push('#');
+            }
+            '.' if out.ends_with('#') => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether `said` is `line`, where `...` in `line` stands for anything.
+fn is_like(said: &str, line: &str) -> bool {
+    let mut parts = line.split("...").map(str::trim);
+    let Some(mut rest) = parts.next().and_then(|first| said.strip_prefix(first)) else { return false };
+    let mut last = None;
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+        last = Some(part);
+    }
+    rest.is_empty() || last == Some("") || last.is_some_and(|last| rest.ends_with(last))
+}
+
+#[test]
+fn shown_output_is_compared() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let output = "way   64 B\nUC 4  27.0 MB/s\nWC 4  1.2 GB/s\ndone";
+    let missing_line = |shown: &str, varies| missing(&lines(shown), output, varies).map(str::to_owned);
+    let refused = |line: &str| Some(line.to_owned());
+    assert_eq!(missing_line("way  64 B\n...\nWC ... GB/s", None), None);
+    assert_eq!(missing_line("WC 4 1.2 GB/s\nway 64 B", None), refused("way 64 B"), "the order counts");
+    assert_eq!(missing_line("UC 4 28.0 MB/s", None), refused("UC 4 28.0 MB/s"));
+    assert_eq!(missing_line("UC 4", None), refused("UC 4"), "a whole line is compared");
+    assert_eq!(missing_line("UC ... GB/s", None), refused("UC ... GB/s"));
+    assert_eq!(missing_line("way 64 B\nUC 4 128 MB/s", Some("way")), None, "figures vary");
+    assert_eq!(missing_line("way 64 B\nUC 4 128 GB/s", Some("way")), refused("UC 4 128 GB/s"), "units do not");
+    let old = lines("way  64 B\n...\nUC 4 2 MB/s\nWC 4 1.1 MB/s");
+    assert_eq!(renewed(&old, output), lines("way   64 B\n...\nUC 4  27.0 MB/s\nWC 4 1.1 MB/s"));
+    assert_eq!(missing_line("way 64 B\n\nUC 4 128 MB/s", Some("way")), refused("UC 4 128 MB/s"), "to the blank line");
+}
+
+#[test]
+fn every_block_says_its_language() {
+    for page in Page::all() {
+        for block in page.blocks() {
+            assert!(!block.language.is_empty(), "{}:{}: write text, sh, console, toml ...", page.path, block.line);
+        }
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    for page in Page::all() {
+        for link in page.links() {
+            assert!(page::root().join(&link).exists(), "{} links to {}, which is not there", page.path, link.display());
+        }
+    }
+}
+
+#[test]
+fn every_example_of_a_platform_is_one() {
+    let page = Page::read("docs/guide/platform.md");
+    let examples: Vec<Block> = page.blocks().into_iter().filter(|block| block.language == "toml").collect();
+    let whole = |block: &&Block| block.note("file").is_some() && !block.has("broken");
+    assert!(examples.iter().any(|block| whole(&block)), "the guide has no whole example");
+    for block in examples.iter().filter(whole) {
+        let name = block.note("file").unwrap();
+        if let Err(error) = lanemark_platform::Platform::parse(name, &block.lines.join("\n")) {
+            panic!("{}:{}: {error}", page.path, block.line);
+        }
+    }
+}
+
+#[test]
+fn the_guide_has_the_keys_of_the_code() {
+    const MARKS: [&str; 2] = ["<!-- keys: begin -->\n", "<!-- keys: end -->"];
+    let page = Page::read("docs/guide/platform.md");
+    let (before, rest) = page.text.split_once(MARKS[0]).expect("the mark where the keys begin");
+    let (keys, after) = rest.split_once(MARKS[1]).expect("the mark where the keys end");
+    let wanted = format!("\n{}", lanemark_platform::key_table());
+    if is_blessing() {
+        let text = format!("{before}{}{wanted}{}{after}", MARKS[0], MARKS[1]);
+        std::fs::write(page::root().join(&page.path), text).unwrap();
+    } else {
+        let renew = "LANEMARK_BLESS=1 cargo test -p lanemark-checks --test docs";
+        assert!(keys == wanted, "the keys in {} are not those of spec.rs; renew them by: {renew}", page.path);
+    }
+}
+
+#[test]
+fn the_guide_has_every_question() {
+    let page = Page::read("docs/guide/questions.md");
+    for question in lanemark_bench::CATALOGUE {
+        let heading = format!("## `{}`", question.name);
+        assert!(page.text.lines().any(|line| line == heading), "{} has no heading '{heading}'", page.path);
+    }
+}
+
+#[test]
+fn the_schemas_are_those_of_the_code() {
+    let same = |name: &str, wanted: String| {
+        let found = std::fs::read_to_string(page::root().join(name)).unwrap_or_default();
+        assert!(found == wanted, "{name} is not what the code says; renew it by: make schemas");
+    };
+    same("schemas/platform.json", lanemark_platform::schema());
+    same("schemas/record.json", lanemark_record::schema());
+}

@@ -1,0 +1,308 @@
+//! The rules: each looks at one file, and each has a text that breaks it and one that keeps it.
+
+use crate::source::SourceFile;
+
+/// The floor of every room, those to come included. A room uses rooms on lower floors only.
+pub const FLOORS: &[(u32, &[&str])] = &[
+    (5, &["cli", "py"]),
+    (4, &["advise", "fit", "experiment", "report"]),
+    (3, &["model", "sim", "hw", "bench"]),
+    (2, &["platform", "machine", "dma", "record"]),
+    (1, &["wire"]),
+    (0, &["units"]),
+];
+
+/// Rooms that no clock, file or thread may enter: they are to compile to WebAssembly.
+const PURE: &[&str] = &["units", "wire", "platform", "model"];
+
+/// Rooms that may print.
+const FACES: &[&str] = &["cli"];
+
+/// Words of the specification that the engine does not know.
+const PCIE_WORDS: &[&str] = &[
+    "bar", "bars", "bdf", "completer", "completion", "credit", "credits", "dllp", "doorbell", "downstream", "endpoint",
+    "iova", "mmio", "mps", "mrrs", "pci", "pcie", "posted", "rcb", "requester", "tlp", "tlps", "upstream",
+];
+
+/// Lines of a source file after which a second noun is likely.
+const MOST_LINES: usize = 800;
+
+/// One rule of the house.
+pub struct Rule {
+    /// What holds.
+    pub name: &'static str,
+    /// Where a file breaks it: line and what is wrong.
+    pub breaches: fn(&SourceFile) -> Vec<(usize, String)>,
+    /// A file that breaks it, by path and text.
+    pub broken_by: (&'static str, &'static str),
+    /// A file that does not, however similar.
+    pub kept_by: (&'static str, &'static str),
+}
+
+/// Every rule.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "arrows run to lower floors only",
+        breaches: arrows,
+        broken_by: ("crates/model/Cargo.toml", "[dev-dependencies]\nlanemark-sim.workspace = true\n"),
+        kept_by: ("crates/model/Cargo.toml", "[dependencies]\nlanemark-wire.workspace = true\nserde = \"1\"\n"),
+    },
+    Rule {
+        name: "only hw has unsafe code of its own",
+        breaches: forbids_unsafe,
+        broken_by: ("crates/record/src/lib.rs", "//! #![forbid(unsafe_code)]\nmod answer;\n"),
+        kept_by: ("crates/record/src/lib.rs", "//! Records.\n\n#![forbid(unsafe_code)]\n"),
+    },
+    Rule {
+        name: "units, wire, platform and model have no clock, file or thread",
+        breaches: purity,
+        broken_by: ("crates/wire/src/tlp.rs", "use std::{fmt, time::Duration};\n"),
+        kept_by: ("crates/wire/src/tlp.rs", "// no std::time here\nuse std::fmt;\n"),
+    },
+    Rule {
+        name: "sim has no hash maps, statics, clocks or threads",
+        breaches: determinism,
+        broken_by: ("crates/sim/src/board.rs", "use std::collections::HashMap;\n"),
+        kept_by: ("crates/sim/src/board.rs", "use std::collections::BTreeMap;\nfn name() -> &'static str { NAME }\n"),
+    },
+    Rule {
+        name: "the engine knows no PCIe word",
+        breaches: engine_words,
+        broken_by: ("crates/sim/src/engine/wire.rs", "fn send_tlp() {}\n"),
+        kept_by: ("crates/sim/src/engine/wire.rs", "//! No PCIe word.\nfn barrier(embarked: Mpsc) {}\n"),
+    },
+    Rule {
+        name: "only the faces print",
+        breaches: printing,
+        broken_by: ("crates/bench/src/case.rs", "fn f() {\n    eprintln!(\"x\");\n}\n"),
+        kept_by: ("crates/cli/src/main.rs", "fn f() {\n    println!(\"x\");\n}\n"),
+    },
+    Rule {
+        name: "nothing gives up outside tests",
+        breaches: giving_up,
+        broken_by: ("crates/fit/src/lib.rs", "fn f() {\n    g()\n        .unwrap();\n}\n"),
+        kept_by: ("crates/fit/src/lib.rs", "fn f() { g().unwrap_or(1); }\n#[cfg(test)]\nmod tests { fn t() { g().unwrap() } }\n"),
+    },
+    Rule {
+        name: "no path of somebody's machine",
+        breaches: absolute_paths,
+        broken_by: ("docs/guide/platform.md", concat!("see `/", "home/me/card.toml`\n")),
+        kept_by: ("docs/guide/platform.md", "see docs/home/card.toml and https://example.org/work/\n"),
+    },
+    Rule {
+        name: "a source file has at most 800 lines",
+        breaches: length,
+        broken_by: ("crates/sim/src/board.rs", LONG),
+        kept_by: ("crates/sim/tests/board.rs", LONG),
+    },
+];
+
+/// 1024 lines.
+const LONG: &str = {
+    const LINES: [u8; 1024] = [b'\n'; 1024];
+    match std::str::from_utf8(&LINES) {
+        Ok(text) => text,
+        Err(_) => "",
+    }
+};
+
+fn floor(room: &str) -> Option<u32> {
+    FLOORS.iter().find(|(_, rooms)| rooms.contains(&room)).map(|(floor, _)| *floor)
+}
+
+fn arrows(file: &SourceFile) -> Vec<(usize, String)> {
+    let Some(room) = file.path.strip_prefix("crates/").and_then(|rest| rest.strip_suffix("/Cargo.toml")) else {
+        return Vec::new();
+    };
+    let Some(own) = floor(room) else {
+        return vec![(1, format!("nobody has given {room} a floor: FLOORS in checks/tests/house/rules.rs"))];
+    };
+    let manifest: toml::Table = match file.text.parse() {
+        Ok(manifest) => manifest,
+        Err(error) => return vec![(1, error.to_string())],
+    };
+    let used = used_rooms(&manifest);
+    let line = |used: &str| file.text.lines().position(|line| line.contains(used)).map_or(1, |line| line + 1);
+    used.iter()
+        .filter_map(|used| {
+            let breach = match floor(used) {
+                None => format!("{used} has no floor"),
+                Some(other) if other >= own => format!("{room} (floor {own}) uses {used} (floor {other})"),
+                Some(_) => return None,
+            };
+            Some((line(used), breach))
+        })
+        .collect()
+}
+
+/// The rooms in every table of dependencies: of the crate, of its tests and build, of one target.
+fn used_rooms(manifest: &toml::Table) -> Vec<String> {
+    let mut rooms = Vec::new();
+    for (key, value) in manifest {
+        let Some(table) = value.as_table() else { continue };
+        if matches!(key.as_str(), "dependencies" | "dev-dependencies" | "build-dependencies") {
+            for (name, dependency) in table {
+                let name = dependency.get("package").and_then(toml::Value::as_str).unwrap_or(name);
+                rooms.extend(name.strip_prefix("lanemark-").map(str::to_owned));
+            }
+        } else if key != "package" {
+            rooms.extend(used_rooms(table));
+        }
+    }
+    rooms
+}
+
+fn forbids_unsafe(file: &SourceFile) -> Vec<(usize, String)> {
+    let is_root = file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs");
+    if file.room().is_none_or(|room| room == "hw") || !is_root {
+        return Vec::new();
+    }
+    if file.code().iter().any(|line| line.trim() == "#![forbid(unsafe_code)]") {
+        return Vec::new();
+    }
+    vec![(1, "#![forbid(unsafe_code)] is missing".to_owned())]
+}
+
+fn purity(file: &SourceFile) -> Vec<(usize, String)> {
+    if !file.room().is_some_and(|room| PURE.contains(&room)) {
+        return Vec::new();
+    }
+    let mut found = standard_library(file, &["time", "fs", "thread", "net", "env", "process"]);
+    found.extend(words(file, &["SystemTime", "Instant"]));
+    found
+}
+
+fn determinism(file: &SourceFile) -> Vec<(usize, String)> {
+    if file.room() != Some("sim") {
+        return Vec::new();
+    }
+    let mut found = words(file, &["HashMap", "HashSet", "RandomState", "SystemTime", "Instant", "thread_local"]);
+    found.extend(standard_library(file, &["time", "thread", "env"]));
+    for (number, line) in numbered(file) {
+        let line = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(crate) ");
+        if line.starts_with("static ") {
+            found.push((number, "a static".to_owned()));
+        }
+    }
+    found
+}
+
+fn engine_words(file: &SourceFile) -> Vec<(usize, String)> {
+    if !file.path.starts_with("crates/sim/src/engine") {
+        return Vec::new();
+    }
+    numbered(file)
+        .flat_map(|(number, line)| {
+            parts(&line)
+                .filter(|part| PCIE_WORDS.contains(&part.as_str()))
+                .map(move |part| (number, format!("the engine says '{part}'")))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn printing(file: &SourceFile) -> Vec<(usize, String)> {
+    if file.room().is_none_or(|room| FACES.contains(&room)) {
+        return Vec::new();
+    }
+    contains(file, &["println!", "eprintln!", "print!", "eprint!", "dbg!"])
+}
+
+fn giving_up(file: &SourceFile) -> Vec<(usize, String)> {
+    if file.room().is_none() {
+        return Vec::new();
+    }
+    contains(file, &[".unwrap()", ".expect(", "todo!", "unimplemented!"])
+}
+
+fn absolute_paths(file: &SourceFile) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (line, text) in file.text.lines().enumerate() {
+        for folder in ["home", "work", "root"] {
+            let path = format!("/{folder}/");
+            let of_a_machine = |(at, _): (usize, &str)| {
+                !text[..at].ends_with(|before: char| before.is_alphanumeric() || "/.*_-}>".contains(before))
+            };
+            if text.match_indices(&path).any(of_a_machine) {
+                found.push((line + 1, format!("a path below {path}")));
+            }
+        }
+    }
+    found
+}
+
+fn length(file: &SourceFile) -> Vec<(usize, String)> {
+    let lines = file.text.lines().count();
+    if file.room().is_none() || lines <= MOST_LINES {
+        return Vec::new();
+    }
+    vec![(MOST_LINES, format!("{lines} lines: a second noun wants a file of its own"))]
+}
+
+fn numbered(file: &SourceFile) -> impl Iterator<Item = (usize, String)> {
+    file.code().into_iter().enumerate().map(|(line, text)| (line + 1, text))
+}
+
+/// Lines with one of these, not as the end of a longer word.
+fn contains(file: &SourceFile, what: &[&str]) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in numbered(file) {
+        for what in what {
+            let is_word = |(at, _): (usize, &str)| {
+                what.starts_with('.') || !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+            };
+            if line.match_indices(what).any(is_word) {
+                found.push((number, (*what).to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// Lines with one of these as a whole word.
+fn words(file: &SourceFile, wanted: &[&str]) -> Vec<(usize, String)> {
+    numbered(file)
+        .flat_map(|(number, line)| {
+            line.split(|c: char| !c.is_alphanumeric() && c != '_')
+                .filter(|word| wanted.contains(word))
+                .map(|word| (number, word.to_owned()))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Lines that name one of these modules of the standard library, alone or in a group.
+fn standard_library(file: &SourceFile, modules: &[&str]) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in numbered(file) {
+        let group = line.split_once("std::{").map_or("", |(_, group)| group);
+        for module in modules {
+            let alone = line.split("std::").skip(1).any(|rest| first_word(rest) == *module);
+            let grouped = group.split(',').any(|item| first_word(item.trim()) == *module);
+            if alone || grouped {
+                found.push((number, format!("std::{module}")));
+            }
+        }
+    }
+    found
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
+}
+
+/// The words identifiers are made of, in lower case: `send_tlp`, `BarOffset`, `MPS`.
+fn parts(line: &str) -> impl Iterator<Item = String> {
+    let mut spaced = String::new();
+    let mut before = ' ';
+    for c in line.chars() {
+        if c.is_uppercase() && before.is_lowercase() || !c.is_alphanumeric() {
+            spaced.push(' ');
+        }
+        if c.is_alphanumeric() {
+            spaced.push(c);
+        }
+        before = c;
+    }
+    spaced.to_lowercase().split_whitespace().map(str::to_owned).collect::<Vec<_>>().into_iter()
+}

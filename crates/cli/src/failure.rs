@@ -1,0 +1,33 @@
+//! Why the command ended early, and with which exit code.
+
+/// What ended the command.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Something the user typed, or a file of theirs, is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// A check failed.
+    #[error("{0}")]
+    Check(String),
+    /// Something that is needed is absent.
+    #[error("skipped, because {0}")]
+    Absent(String),
+    /// Ctrl-C.
+    #[error("interrupted; what was measured until then is kept")]
+    Interrupted,
+    /// Standard output cannot be written.
+    #[error("writing the output: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl Failure {
+    /// 1 a check failed, 2 usage or bad input, 77 skipped, 130 interrupted.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Check(_) | Failure::Output(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Absent(_) => 77,
+            Failure::Interrupted => 130,
+        }
+    }
+}

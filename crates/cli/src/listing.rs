@@ -1,0 +1,39 @@
+//! Lists and schemas.
+
+use crate::args::{Format, SchemaArgs};
+use crate::failure::Failure;
+use lanemark_bench::CATALOGUE;
+use lanemark_platform::{PRESETS, preset};
+use std::io::Write;
+
+/// `lanemark platforms`
+pub fn platforms() -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    for row in PRESETS {
+        if let Some(Ok(platform)) = preset(row.name) {
+            let [given, assumed, fitted] = platform.origins();
+            writeln!(out, "{:<16} {}", platform.name, platform.summary)?;
+            writeln!(out, "{:<16} {given} numbers given, {assumed} assumed, {fitted} fitted", "")?;
+        }
+    }
+    writeln!(out, "{:<16} the memory of this machine, for real", "host")?;
+    Ok(())
+}
+
+/// `lanemark questions`
+pub fn questions() -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    for question in CATALOGUE {
+        writeln!(out, "{:<26} {}", question.name, question.summary)?;
+    }
+    Ok(())
+}
+
+/// `lanemark schema`
+pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
+    let text = match args.format {
+        Format::Platform => lanemark_platform::schema(),
+        Format::Record => lanemark_record::schema(),
+    };
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}

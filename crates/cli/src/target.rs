@@ -1,0 +1,72 @@
+//! Whom to ask: a preset, a platform file, or this machine.
+
+use crate::failure::Failure;
+use lanemark_hw::HostMemory;
+use lanemark_machine::{Clockwork, Facts, Machine};
+use lanemark_model::FormulaMachine;
+use lanemark_platform::{PRESETS, Platform, preset};
+use lanemark_record::{Origins, Target as TargetRecord, TargetKind};
+use lanemark_sim::SimulatedMachine;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Somebody to ask, ready to answer.
+pub struct Target {
+    /// The machine.
+    pub machine: Box<dyn Machine>,
+    /// Its formulas, where there is a platform.
+    pub formula: Option<FormulaMachine>,
+    /// Its platform, where there is one.
+    pub platform: Option<Platform>,
+}
+
+impl Target {
+    /// Opens a target by name; `interrupted` ends long measurements.
+    pub fn open(name: &str, interrupted: &Arc<AtomicBool>) -> Result<Target, Failure> {
+        if name == "host" {
+            let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
+            let machine = Box::new(host.interrupted_by(Arc::clone(interrupted)));
+            return Ok(Target { machine, formula: None, platform: None });
+        }
+        let platform = platform(name)?;
+        let machine = SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
+        let formula = FormulaMachine::new(&platform, machine.facts());
+        Ok(Target { machine: Box::new(machine), formula: Some(formula), platform: Some(platform) })
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> &Facts {
+        self.machine.facts()
+    }
+
+    /// As records show it; `formula_only` if only its formulas were asked.
+    pub fn to_record(&self, formula_only: bool) -> TargetRecord {
+        let facts = self.facts();
+        let origins = self.platform.as_ref().map(Platform::origins);
+        TargetRecord {
+            name: facts.name.clone(),
+            summary: facts.summary.clone(),
+            kind: match facts.clockwork {
+                _ if formula_only => TargetKind::Formula,
+                Clockwork::Simulated => TargetKind::Simulated,
+                Clockwork::Real => TargetKind::Real,
+            },
+            memcpy: facts.memcpy.clone(),
+            platform: self.platform.as_ref().map(Platform::to_json),
+            origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted }),
+        }
+    }
+}
+
+/// A platform by preset name or file.
+pub fn platform(name: &str) -> Result<Platform, Failure> {
+    let refused = |error: lanemark_platform::PlatformError| Failure::Usage(error.to_string());
+    if let Some(found) = preset(name) {
+        return found.map_err(refused);
+    }
+    let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    let bytes = std::fs::read(name).map_err(|error| {
+        Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', and no readable file: {error}"))
+    })?;
+    Platform::from_bytes(name, &bytes).map_err(refused)
+}

@@ -1,0 +1,90 @@
+//! A figure's question, asked of the simulation and of the formula.
+
+use crate::figure::{Ask, Wanted};
+use lanemark_bench::{Axes, Case, Effort, Question, Through, ask, question};
+use lanemark_machine::{Facts, Machine};
+use lanemark_model::FormulaMachine;
+use lanemark_platform::Platform;
+use lanemark_record::Answer;
+use lanemark_sim::SimulatedMachine;
+
+/// What came out, in the figure's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ours {
+    pub(crate) simulated: f64,
+    pub(crate) formula: Option<f64>,
+}
+
+/// Asks `wanted` at `size` of `platform`: a fresh simulation, and its formula.
+pub(crate) fn asked(platform: &Platform, wanted: &Ask, size: Option<u64>) -> Result<Ours, String> {
+    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let (question, case, effort) = case(machine.facts(), wanted, size)?;
+    let mut formula = FormulaMachine::new(platform, machine.facts());
+    let answer = |machine: &mut dyn Machine| {
+        let answer = ask(question, machine, &case, &effort).map_err(|error| error.to_string())?;
+        figure_of(&answer, wanted.figure).ok_or_else(|| "the answer has no such figure".to_owned())
+    };
+    let simulated = answer(&mut machine)?;
+    Ok(Ours { simulated, formula: answer(&mut formula).ok() })
+}
+
+/// Only the simulated figure, for fits.
+pub(crate) fn simulated(platform: &Platform, wanted: &Ask, size: Option<u64>) -> Result<f64, String> {
+    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let (question, case, effort) = case(machine.facts(), wanted, size)?;
+    let answer = ask(question, &mut machine, &case, &effort).map_err(|error| error.to_string())?;
+    figure_of(&answer, wanted.figure).ok_or_else(|| "the answer has no such figure".to_owned())
+}
+
+fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
+    let question =
+        question(&wanted.question).ok_or_else(|| format!("there is no question '{}'", wanted.question))?;
+    let parse = |text: &Option<String>| text.clone();
+    let fence = match wanted.fence.as_deref() {
+        None => None,
+        Some("none") => Some(vec![None]),
+        Some(name) => Some(vec![Some(name.parse().map_err(|error: lanemark_machine::UnknownName| error.to_string())?)]),
+    };
+    let one = |text: Option<String>| text.map(|text| vec![text]);
+    let through = match wanted.through.as_deref() {
+        None | Some("user") => Through::User,
+        Some("driver") => Through::Driver,
+        Some("poll") => Through::Poll,
+        Some(other) => return Err(format!("'{other}' is no way through: user, driver, poll")),
+    };
+    let size = size.or(wanted.size);
+    let axes = Axes {
+        // The usual cases of a driver question include the sizes that figures are given for.
+        sizes: if through == Through::User { size.map(|size| vec![size]) } else { None },
+        memory_types: one(parse(&wanted.memory_type))
+            .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
+            .transpose()
+            .map_err(|error: lanemark_units::UnknownMemoryType| error.to_string())?,
+        accesses: one(parse(&wanted.access))
+            .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
+            .transpose()
+            .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,
+        fences: fence,
+        alignments: None,
+        region: wanted.region.clone(),
+    };
+    let fits = |case: &Case| case.through == through && size.is_none_or(|size| case.size == size);
+    let mut cases = (question.cases)(facts, &axes).into_iter().filter(fits);
+    let case = cases.next().ok_or_else(|| format!("{} has no such case on {}", question.name, facts.name))?;
+    if cases.next().is_some() {
+        return Err(format!("{} has several such cases on {}: name access and memory type", question.name, facts.name));
+    }
+    let passes = wanted.passes.map(|passes| match wanted.at_most_bytes {
+        Some(most) => passes.min((most / case.size.max(1)).max(1)),
+        None => passes,
+    });
+    Ok((question, case, Effort { simulated_passes: passes, ..Effort::default() }))
+}
+
+fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
+    Some(match wanted {
+        Wanted::LatencyNs => answer.latency_ns?.median,
+        Wanted::IssueGbPerS => answer.issue_rate_bytes_per_s?.median / 1e9,
+        Wanted::DeliveredGbPerS => answer.delivered_rate_bytes_per_s?.median / 1e9,
+    })
+}

@@ -1,0 +1,95 @@
+//! Which parameters of a platform were fitted to which figures, as problems that somebody can solve.
+
+use crate::asked::simulated;
+use crate::figure::{Ask, Experiment, ExperimentError, FitSpec, size_of};
+use crate::paper::Paper;
+use lanemark_platform::{Origin, Platform, preset};
+
+/// One set of parameters that are fitted together.
+#[derive(Clone, Debug)]
+pub struct Fitting {
+    platform: Platform,
+    spec: FitSpec,
+    data: Vec<(Ask, Option<u64>, f64)>,
+}
+
+/// The fits of a paper.
+///
+/// # Errors
+/// [`ExperimentError`] if its files are wrong or a fit names a figure that cannot be asked for.
+pub fn fittings(paper: &Paper) -> Result<Vec<Fitting>, ExperimentError> {
+    let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
+    let platform = platform_of(paper.name, &experiment)?;
+    let fits = experiment.fits.iter().map(|spec| {
+        let data = spec.to.iter().map(|id| datum(paper.name, &experiment, id)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Fitting { platform: platform.clone(), spec: spec.clone(), data })
+    });
+    fits.collect()
+}
+
+pub(crate) fn platform_of(paper: &str, experiment: &Experiment) -> Result<Platform, ExperimentError> {
+    let wrong = |message: String| ExperimentError::File { paper: paper.to_owned(), file: "experiment.toml", message };
+    preset(&experiment.platform)
+        .ok_or_else(|| wrong(format!("there is no platform '{}'", experiment.platform)))?
+        .map_err(|error| wrong(error.to_string()))
+}
+
+fn datum(paper: &str, experiment: &Experiment, id: &str) -> Result<(Ask, Option<u64>, f64), ExperimentError> {
+    let target = experiment.published.get(id).and_then(|row| row.target());
+    let of_column = experiment
+        .columns
+        .iter()
+        .find_map(|column| size_of(&column.id, id).map(|size| (column.ask.clone(), Some(size))));
+    let of_figure = || {
+        let figure = experiment.figures.iter().find(|figure| figure.id == id)?;
+        figure.ask.clone().map(|ask| (ask, None))
+    };
+    match (of_column.or_else(of_figure), target) {
+        (Some((ask, size)), Some(target)) => Ok((ask, size, target)),
+        _ => Err(ExperimentError::Figure {
+            paper: paper.to_owned(),
+            id: id.to_owned(),
+            message: "a fit needs a figure with a value and a question".to_owned(),
+        }),
+    }
+}
+
+impl Fitting {
+    /// Key, value in the platform now, least and most of each parameter.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<(String, f64, f64, f64)> {
+        self.spec
+            .parameters
+            .iter()
+            .map(|parameter| {
+                let now = self.platform.number(&parameter.key).map_or(f64::NAN, |found| found.0);
+                (parameter.key.clone(), now, parameter.low, parameter.high)
+            })
+            .collect()
+    }
+
+    /// IDs of the figures they are fitted to.
+    #[must_use]
+    pub fn data(&self) -> &[String] {
+        &self.spec.to
+    }
+
+    /// The platform they belong to.
+    #[must_use]
+    pub fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Simulated over published, less one, for each figure, with these values.
+    ///
+    /// # Errors
+    /// What the platform or the simulation says against the values.
+    pub fn residuals(&self, values: &[f64]) -> Result<Vec<f64>, String> {
+        let mut platform = self.platform.clone();
+        for (parameter, value) in self.spec.parameters.iter().zip(values) {
+            let origin = Origin::FittedTo(self.spec.to.clone());
+            platform = platform.with(&parameter.key, *value, origin).map_err(|error| error.to_string())?;
+        }
+        self.data.iter().map(|(ask, size, target)| Ok(simulated(&platform, ask, *size)? / target - 1.0)).collect()
+    }
+}

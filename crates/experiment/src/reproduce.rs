@@ -1,0 +1,242 @@
+//! Every figure of a paper beside ours.
+
+use crate::asked::asked;
+use crate::expression::evaluate;
+use crate::figure::{Experiment, ExperimentError, Figure, Published, Statistic, size_of};
+use crate::fitting::platform_of;
+use crate::paper::Paper;
+use crate::rules::RULES;
+use lanemark_platform::Platform;
+use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
+use lanemark_wire::{Generation, tlp_wire_bytes};
+
+/// Asks every figure of `paper` and compares; `watch` is told how many of how many are done.
+///
+/// # Errors
+/// [`ExperimentError`] if a file of the experiment is wrong or a figure cannot be asked for; a figure that
+/// disagrees is no error but a row that says so.
+pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<Reproduction, ExperimentError> {
+    let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
+    let platform = platform_of(paper.name, &experiment)?;
+    let total = experiment.published.len();
+    let mut rows: Vec<Row> = Vec::with_capacity(total);
+    let failed = |id: &str, message: String| ExperimentError::Figure {
+        paper: paper.name.to_owned(),
+        id: id.to_owned(),
+        message,
+    };
+    for column in &experiment.columns {
+        let mut cells: Vec<(u64, &Published)> =
+            experiment.published.values().filter_map(|row| Some((size_of(&column.id, &row.id)?, row))).collect();
+        cells.sort_by_key(|cell| cell.0);
+        for (size, published) in cells {
+            let ours = asked(&platform, &column.ask, Some(size)).map_err(|message| failed(&published.id, message))?;
+            let class = if column.fitted_sizes.contains(&size) { Class::Fitted } else { Class::Predicted };
+            let known_gap = column.known_gap_sizes.contains(&size);
+            let mut row = row(published, class, column.tolerance_percent, String::new());
+            (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
+            judge(&mut row, false, known_gap);
+            rows.push(row);
+            watch(rows.len(), total);
+        }
+    }
+    for figure in &experiment.figures {
+        let Some(published) = experiment.published.get(&figure.id) else { continue };
+        let row = figure_row(&platform, figure, published, &rows).map_err(|message| failed(&figure.id, message))?;
+        rows.push(row);
+        watch(rows.len(), total);
+    }
+    let bounds = experiment
+        .bounds
+        .iter()
+        .map(|bound| {
+            let errors = covered(&rows, &bound.rows);
+            let found = statistic(bound.statistic, &errors)
+                .ok_or_else(|| failed(&bound.name, "covers no row with an error".to_owned()))?;
+            Ok(Bound {
+                name: bound.name.clone(),
+                statistic: match bound.statistic {
+                    Statistic::Median => "median".to_owned(),
+                    Statistic::Worst => "worst".to_owned(),
+                },
+                rows: errors.len() as u64,
+                found_percent: found,
+                wanted_percent: bound.wanted_percent,
+                met: found <= bound.wanted_percent,
+            })
+        })
+        .collect::<Result<Vec<Bound>, ExperimentError>>()?;
+    Ok(Reproduction {
+        paper: paper.name.to_owned(),
+        title: experiment.title.clone(),
+        platform: platform.name.clone(),
+        rows,
+        bounds,
+    })
+}
+
+fn row(published: &Published, class: Class, tolerance_percent: Option<f64>, note: String) -> Row {
+    Row {
+        id: published.id.clone(),
+        what: published.what.clone(),
+        published: published.published,
+        corrected: published.corrected,
+        simulated: None,
+        formula: None,
+        unit: published.unit.clone(),
+        class,
+        error_percent: None,
+        tolerance_percent,
+        verdict: Verdict::Listed,
+        note,
+    }
+}
+
+fn figure_row(platform: &Platform, figure: &Figure, published: &Published, rows: &[Row]) -> Result<Row, String> {
+    let mut row = row(published, figure.class, figure.tolerance_percent, figure.note.clone());
+    if let Some(ask) = &figure.ask {
+        let ours = asked(platform, ask, None)?;
+        (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
+    } else if let Some(expression) = &figure.derive {
+        let of = |value: fn(&Row) -> Option<f64>| {
+            evaluate(expression, &|id| match wire_share(platform, id) {
+                Some(share) => Some(share),
+                None => rows.iter().find(|row| row.id == id).and_then(value),
+            })
+        };
+        row.simulated = of(|row| row.simulated).ok();
+        row.formula = of(|row| row.formula.or(row.simulated)).ok();
+        if row.simulated.is_none() {
+            of(|row| row.simulated)?;
+        }
+        // Arithmetic on numbers alone is no simulation.
+        if !expression.contains(|c: char| c.is_ascii_alphabetic()) || expression.contains("wire:") {
+            row.simulated = None;
+        }
+    } else if !figure.rules.is_empty() {
+        return apply_rules(platform, figure, row);
+    } else if let Some(later) = &figure.later {
+        row.verdict = Verdict::Later;
+        row.note = format!("not there yet: {later}");
+        return Ok(row);
+    }
+    judge(&mut row, figure.sic, figure.known_gap);
+    Ok(row)
+}
+
+/// `wire:3:64`: the payload's share of a TLP with 3 DW of header and 64 B, in percent.
+fn wire_share(platform: &Platform, id: &str) -> Option<f64> {
+    let (header_dw, payload) = id.strip_prefix("wire:")?.split_once(':')?;
+    let (header_dw, payload): (u8, u32) = (header_dw.parse().ok()?, payload.parse().ok()?);
+    let generation = Generation::from_number(u8::try_from(platform.link.generation.value).ok()?)?;
+    Some(100.0 * f64::from(payload) / f64::from(tlp_wire_bytes(generation, header_dw, payload, false)))
+}
+
+fn apply_rules(platform: &Platform, figure: &Figure, mut row: Row) -> Result<Row, String> {
+    let mut seen = Vec::new();
+    row.verdict = Verdict::Agrees;
+    for name in &figure.rules {
+        let rule = RULES.iter().find(|rule| rule.name == name).ok_or_else(|| format!("there is no rule '{name}'"))?;
+        match (rule.check)(platform) {
+            Ok(what) => seen.push(what),
+            Err(what) => {
+                row.verdict = Verdict::Disagrees;
+                seen.push(format!("BROKEN {name}: {what}"));
+            }
+        }
+    }
+    row.note = [row.note, seen.join("; ")].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
+    Ok(row)
+}
+
+fn judge(row: &mut Row, sic: bool, known_gap: bool) {
+    let theirs = row.corrected.or(row.published);
+    let ours = row.simulated.or(row.formula);
+    row.error_percent = match (ours, theirs) {
+        (Some(ours), Some(theirs)) if theirs != 0.0 => Some(100.0 * (ours - theirs) / theirs),
+        _ => None,
+    };
+    row.verdict = match (row.error_percent, row.tolerance_percent) {
+        _ if sic => Verdict::Sic,
+        (Some(error), Some(tolerance)) if error.abs() <= tolerance => {
+            if known_gap {
+                // A gap that has closed is news: the experiment must say so.
+                row.note = "listed as a known gap, but it has closed: take it off the list".to_owned();
+                Verdict::Disagrees
+            } else {
+                Verdict::Agrees
+            }
+        }
+        (Some(_), Some(_)) if known_gap => {
+            if row.note.is_empty() {
+                "see DEVIATIONS.md".clone_into(&mut row.note);
+            }
+            Verdict::KnownGap
+        }
+        (Some(_), Some(_)) => Verdict::Disagrees,
+        _ => Verdict::Listed,
+    };
+}
+
+fn covered(rows: &[Row], patterns: &[String]) -> Vec<f64> {
+    let matches = |id: &str| {
+        patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => id.starts_with(start),
+            None => id == pattern,
+        })
+    };
+    rows.iter().filter(|row| matches(&row.id)).filter_map(|row| row.error_percent).map(f64::abs).collect()
+}
+
+fn statistic(kind: Statistic, errors: &[f64]) -> Option<f64> {
+    match kind {
+        Statistic::Median => lanemark_record::Summary::of(errors).map(|summary| summary.median),
+        Statistic::Worst => errors.iter().copied().reduce(f64::max),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(published: f64, simulated: f64, tolerance: Option<f64>, sic: bool, gap: bool) -> Row {
+        let published = Published {
+            id: "A".to_owned(),
+            what: "a".to_owned(),
+            published: Some(published),
+            corrected: None,
+            unit: "ns".to_owned(),
+        };
+        let mut row = row(&published, Class::Predicted, tolerance, String::new());
+        row.simulated = Some(simulated);
+        judge(&mut row, sic, gap);
+        row
+    }
+
+    #[test]
+    fn a_figure_agrees_at_its_tolerance_and_not_beyond() {
+        assert_eq!(judged(100.0, 105.0, Some(5.0), false, false).verdict, Verdict::Agrees);
+        assert_eq!(judged(100.0, 95.0, Some(5.0), false, false).verdict, Verdict::Agrees);
+        assert_eq!(judged(100.0, 105.1, Some(5.0), false, false).verdict, Verdict::Disagrees);
+    }
+
+    #[test]
+    fn a_known_gap_must_still_be_one() {
+        assert_eq!(judged(100.0, 130.0, Some(5.0), false, true).verdict, Verdict::KnownGap);
+        assert_eq!(judged(100.0, 101.0, Some(5.0), false, true).verdict, Verdict::Disagrees);
+    }
+
+    #[test]
+    fn contradictions_and_figures_without_tolerance_are_not_judged() {
+        assert_eq!(judged(100.0, 200.0, Some(5.0), true, false).verdict, Verdict::Sic);
+        assert_eq!(judged(100.0, 200.0, None, false, false).verdict, Verdict::Listed);
+    }
+
+    #[test]
+    fn bounds_cover_rows_by_name_or_by_beginning() {
+        let rows = [judged(100.0, 110.0, None, false, false)];
+        assert_eq!(covered(&rows, &["A".to_owned()]).len(), 1);
+        assert_eq!(covered(&rows, &["A*".to_owned()]).len(), 1);
+        assert!(covered(&rows, &["B*".to_owned(), "AA".to_owned()]).is_empty());
+    }
+}

@@ -1,0 +1,405 @@
+//! Rules that papers state in words, tried on the simulated platform: on bytes, TLPs and counters.
+//!
+//! Each rule builds its own board, does what the rule is about, and looks. A rule that holds says what it
+//! saw.
+
+use lanemark_machine::{Access, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
+use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
+use lanemark_platform::spec::Vendor;
+use lanemark_platform::{Origin, Platform, RegionKind};
+use lanemark_sim::{Board, TlpKind};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
+
+/// A rule by name.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// What must hold.
+    pub name: &'static str,
+    /// Tries it on a platform; says what was seen, or what was seen instead.
+    pub check: fn(&Platform) -> Result<String, String>,
+}
+
+/// Every rule.
+pub const RULES: &[Rule] = &[
+    Rule { name: "uc_stores_arrive_one_by_one_in_order", check: uc_stores_arrive_one_by_one_in_order },
+    Rule { name: "wc_gathers_sixteen_stores_into_one_beat", check: wc_gathers_sixteen_stores_into_one_beat },
+    Rule { name: "counters_clear_when_read", check: counters_clear_when_read },
+    Rule { name: "wc_order_and_number_of_writes_are_not_kept", check: wc_order_and_number_of_writes_are_not_kept },
+    Rule { name: "fifo_behind_wc_loses_same_address_writes", check: fifo_behind_wc_loses_same_address_writes },
+    Rule { name: "fifo_behind_wc_gets_sprayed_writes", check: fifo_behind_wc_gets_sprayed_writes },
+    Rule { name: "partial_flush_splits_a_line", check: partial_flush_splits_a_line },
+    Rule { name: "another_core_reads_stale_until_flush", check: another_core_reads_stale_until_flush },
+    Rule { name: "seventh_line_evicts_on_six_buffers", check: seventh_line_evicts_on_six_buffers },
+    Rule { name: "sfence_drains_and_lfence_does_not", check: sfence_drains_and_lfence_does_not },
+    Rule { name: "uc_loads_do_not_overlap", check: uc_loads_do_not_overlap },
+    Rule { name: "unfenced_wc_loads_may_overlap", check: unfenced_wc_loads_may_overlap },
+    Rule { name: "cached_lines_go_stale", check: cached_lines_go_stale },
+    Rule { name: "wb_is_refused", check: wb_is_refused },
+    Rule { name: "side_effects_need_uc", check: side_effects_need_uc },
+    Rule { name: "mtrr_and_pat_make_the_type", check: mtrr_and_pat_make_the_type },
+    Rule { name: "lines_in_flight_are_the_buffers", check: lines_in_flight_are_the_buffers },
+    Rule { name: "memcpy_makes_the_counted_stores", check: memcpy_makes_the_counted_stores },
+];
+
+/// A board, the region it works on, and shorthands.
+struct Try {
+    board: Board,
+    region: String,
+    at: BarOffset,
+    bus: u64,
+}
+
+impl Try {
+    /// On the first region of storage.
+    fn new(platform: &Platform) -> Result<Try, String> {
+        Try::on(platform, |kind| matches!(kind, RegionKind::Sram | RegionKind::Ddr))
+    }
+
+    fn on(platform: &Platform, wanted: fn(RegionKind) -> bool) -> Result<Try, String> {
+        let region = platform
+            .regions
+            .iter()
+            .find(|region| wanted(region.kind.value))
+            .ok_or_else(|| "the platform has no region for it".to_owned())?;
+        let bar = region.bar.value as u8;
+        let base = platform.bar(bar).map_or(0, |bar| bar.address_bytes.value);
+        let mut board = Board::new(platform).map_err(|error| error.to_string())?;
+        board.crossings = Some(Vec::new());
+        Ok(Try {
+            board,
+            region: region.name.clone(),
+            at: BarOffset { bar, offset: region.offset_bytes.value },
+            bus: base + region.offset_bytes.value,
+        })
+    }
+
+    fn span(&self, offset: u64, len: u64, memory_type: MemoryType) -> Span {
+        Span { at: BarOffset { offset: self.at.offset + offset, ..self.at }, len, memory_type }
+    }
+
+    fn store(&self, offset: u64, len: u64, width: Width, kind: MemoryType) -> Op {
+        Op::Stream(Stream::over(Verb::Store, Access::Plain(width), self.span(offset, len, kind)))
+    }
+
+    fn load(&self, offset: u64, width: Width, kind: MemoryType) -> Op {
+        let span = self.span(offset, width.bytes(), kind);
+        Op::Stream(Stream::over(Verb::Load, Access::Plain(width), span))
+    }
+
+    /// Runs `body` on `core` until nothing happens any more; gathered lines stay where they are.
+    fn run(&mut self, core: u32, body: Vec<Op>) -> Result<Ticks, String> {
+        let start = self.board.now();
+        self.board.start(&Lane { core, body }, 1, 1);
+        self.board.run_until(start + Ticks::whole_ns(1_000_000_000));
+        if self.board.core(core as usize).is_done() {
+            Ok(self.board.core(core as usize).issued_at().since(start))
+        } else {
+            Err("the core is not done after a second".to_owned())
+        }
+    }
+
+    /// Offsets and enabled bytes of the writes that arrived.
+    fn writes(&self) -> Vec<(u64, u32)> {
+        let crossings = self.board.crossings.iter().flatten();
+        crossings
+            .filter(|crossing| crossing.tlp.kind == TlpKind::MWr)
+            .map(|crossing| (crossing.tlp.address - self.bus, crossing.tlp.enabled_bytes()))
+            .collect()
+    }
+
+    /// Bytes of the device's memory.
+    fn device_bytes(&mut self, offset: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        if let Some(region) = self.board.region_mut(&self.region) {
+            region.memory.read(offset, &mut bytes);
+        }
+        bytes
+    }
+}
+
+fn hold(holds: bool, seen: String) -> Result<String, String> {
+    if holds { Ok(seen) } else { Err(seen) }
+}
+
+fn with(platform: &Platform, key: &str, value: f64) -> Result<Platform, String> {
+    platform.with(key, value, Origin::Assumed("for a rule".to_owned())).map_err(|error| error.to_string())
+}
+
+/// The platform with its first storage turned into a queue.
+fn with_fifo(platform: &Platform) -> Platform {
+    let mut changed = platform.clone();
+    for region in &mut changed.regions {
+        if matches!(region.kind.value, RegionKind::Sram | RegionKind::Ddr) {
+            region.kind.value = RegionKind::Fifo;
+        }
+    }
+    changed
+}
+
+/// The platform with its first storage turned into one with counters.
+fn with_counters(platform: &Platform) -> Result<Platform, String> {
+    let mut changed = platform.clone();
+    for region in &mut changed.regions {
+        if region.kind.value == RegionKind::Sram {
+            region.kind.value = RegionKind::Ddr;
+        }
+    }
+    let name = changed.regions.iter().find(|region| region.kind.value == RegionKind::Ddr).map(|region| region.name.clone());
+    let name = name.ok_or("the platform has no storage")?;
+    with(&changed, &format!("region.{name}.beat_bytes"), 64.0)
+}
+
+fn uc_stores_arrive_one_by_one_in_order(platform: &Platform) -> Result<String, String> {
+    let mut board = Try::new(platform)?;
+    board.run(0, vec![board.store(0, 64, Width::B4, MemoryType::Uc)])?;
+    let expected: Vec<(u64, u32)> = (0..16).map(|dw| (dw * 4, 4)).collect();
+    let seen = board.writes();
+    hold(seen == expected, format!("{} writes of 4 B in order", seen.len()))
+}
+
+fn wc_gathers_sixteen_stores_into_one_beat(platform: &Platform) -> Result<String, String> {
+    let platform = with_counters(platform)?;
+    let mut beats = [0; 2];
+    for (count, kind) in beats.iter_mut().zip([MemoryType::Uc, MemoryType::Wc]) {
+        let mut board = Try::new(&platform)?;
+        board.run(0, vec![board.store(0, 64, Width::B4, kind)])?;
+        let region = board.region.clone();
+        *count = board.board.region_mut(&region).map_or(0, |region| region.take_beats().write);
+    }
+    hold(beats == [16, 1], format!("16 stores of 4 B make {} beats on UC and {} on WC", beats[0], beats[1]))
+}
+
+fn counters_clear_when_read(platform: &Platform) -> Result<String, String> {
+    let platform = with_counters(platform)?;
+    let mut board = Try::new(&platform)?;
+    board.run(0, vec![board.store(0, 64, Width::B4, MemoryType::Uc)])?;
+    let name = board.region.clone();
+    let mut look = || board.board.region_mut(&name).map_or(0, |region| region.take_beats().write);
+    let (first, second) = (look(), look());
+    hold(first == 16 && second == 0, format!("{first} beats at the first look, {second} at the second"))
+}
+
+fn wc_order_and_number_of_writes_are_not_kept(platform: &Platform) -> Result<String, String> {
+    let mut board = Try::new(platform)?;
+    // Half of line 0, all of line 1, the other half of line 0.
+    let (wc, first, second) = (MemoryType::Wc, 0, 64);
+    let body = vec![
+        board.store(first, 32, Width::B4, wc),
+        board.store(second, 64, Width::B4, wc),
+        board.store(first + 32, 32, Width::B4, wc),
+    ];
+    board.run(0, body)?;
+    let seen = board.writes();
+    hold(seen == [(64, 64), (0, 64)], format!("32 stores, {} writes, the later line first", seen.len()))
+}
+
+fn fifo_after(platform: &Platform, body: fn(&Try) -> Vec<Op>) -> Result<Vec<u64>, String> {
+    let platform = with_fifo(platform);
+    let mut board = Try::on(&platform, |kind| kind == RegionKind::Fifo)?;
+    let mut ops = body(&board);
+    ops.push(Op::Fence(Fence::Sfence));
+    board.run(0, ops)?;
+    let name = board.region.clone();
+    let region = board.board.region_mut(&name).ok_or("the queue is gone")?;
+    Ok(region.fifo.iter().map(|entry| u64::from(entry.len)).collect())
+}
+
+fn six_to_one_address(board: &Try, kind: MemoryType) -> Vec<Op> {
+    let order = Order::SameAddress { times: 6 };
+    let stream = Stream::over(Verb::Store, Access::Plain(Width::B1), board.span(0, 1, kind));
+    vec![Op::Stream(Stream { order, ..stream })]
+}
+
+fn fifo_behind_wc_loses_same_address_writes(platform: &Platform) -> Result<String, String> {
+    let (uc, wc) = (
+        fifo_after(platform, |board| six_to_one_address(board, MemoryType::Uc))?,
+        fifo_after(platform, |board| six_to_one_address(board, MemoryType::Wc))?,
+    );
+    hold(
+        uc == [1; 6] && wc == [1],
+        format!("six bytes to one address: {} entries by UC, {} by WC", uc.len(), wc.len()),
+    )
+}
+
+fn fifo_behind_wc_gets_sprayed_writes(platform: &Platform) -> Result<String, String> {
+    let entries = fifo_after(platform, |board| vec![board.store(0, 6, Width::B1, MemoryType::Wc)])?;
+    let bytes: u64 = entries.iter().sum();
+    hold(bytes == 6, format!("six bytes to addresses 0 to 5: {bytes} bytes in {} entries", entries.len()))
+}
+
+fn partial_flush_splits_a_line(platform: &Platform) -> Result<String, String> {
+    let mut board = Try::new(platform)?;
+    let body = vec![board.store(0, 32, Width::B4, MemoryType::Wc), Op::Fence(Fence::Sfence)];
+    board.run(0, body)?;
+    let seen = board.writes();
+    let bytes: u32 = seen.iter().map(|write| write.1).sum();
+    hold(seen.len() > 1 && bytes == 32, format!("half a line leaves in {} writes of {bytes} B together", seen.len()))
+}
+
+fn another_core_reads_stale_until_flush(platform: &Platform) -> Result<String, String> {
+    if platform.core.cores.value < 2 {
+        return Err("the platform needs two cores".to_owned());
+    }
+    let mut board = Try::new(platform)?;
+    board.board.observe_loads(1);
+    board.board.observe_loads(0);
+    let before = board.device_bytes(0, 8);
+    let look = board.load(0, Width::B8, MemoryType::Uc);
+    board.run(0, vec![board.store(0, 8, Width::B8, MemoryType::Wc)])?;
+    board.run(1, vec![look.clone()])?;
+    let stale = board.board.loads_seen(1).last().map(|seen| seen.bytes.clone()).unwrap_or_default();
+    board.run(0, vec![Op::Fence(Fence::Sfence)])?;
+    board.run(1, vec![look])?;
+    let fresh = board.board.loads_seen(1).last().map(|seen| seen.bytes.clone()).unwrap_or_default();
+    let device = board.device_bytes(0, 8);
+    hold(
+        stale == before && fresh == device && device != before,
+        "another core and the device see the old bytes until SFENCE, then the new".to_owned(),
+    )
+}
+
+fn seventh_line_evicts_on_six_buffers(platform: &Platform) -> Result<String, String> {
+    let platform = with(platform, "core.wc_buffers", 6.0)?;
+    let arrived = |lines: u64| -> Result<usize, String> {
+        let mut board = Try::new(&platform)?;
+        let body = (0..lines).map(|line| board.store(line * 64, 8, Width::B8, MemoryType::Wc)).collect();
+        board.run(0, body)?;
+        Ok(board.writes().len())
+    };
+    let (six, seven) = (arrived(6)?, arrived(7)?);
+    hold(six == 0 && seven == 1, format!("six lines: {six} evicted; a seventh: {seven}"))
+}
+
+fn sfence_drains_and_lfence_does_not(platform: &Platform) -> Result<String, String> {
+    let arrived = |fence: Option<Fence>| -> Result<usize, String> {
+        let mut board = Try::new(platform)?;
+        let mut body = vec![board.store(0, 8, Width::B8, MemoryType::Wc)];
+        body.extend(fence.map(Op::Fence));
+        board.run(0, body)?;
+        Ok(board.writes().len())
+    };
+    let none = arrived(None)?;
+    let lfence = arrived(Some(Fence::Lfence))?;
+    let others = [Fence::Sfence, Fence::Mfence, Fence::Locked, Fence::Interrupt];
+    let drained = others.into_iter().map(|fence| arrived(Some(fence))).collect::<Result<Vec<_>, _>>()?;
+    hold(
+        none == 0 && lfence == 0 && drained.iter().all(|writes| *writes == 1),
+        "SFENCE, MFENCE, a locked instruction and an interrupt drain; LFENCE does not".to_owned(),
+    )
+}
+
+/// Time of eight loads of 8 B.
+fn eight_loads(platform: &Platform, kind: MemoryType, fence_each: Option<Fence>) -> Result<f64, String> {
+    let mut board = Try::new(platform)?;
+    let stream = Stream::over(Verb::Load, Access::Plain(Width::B8), board.span(0, 64, kind));
+    Ok(board.run(0, vec![Op::Stream(Stream { fence_each, ..stream })])?.as_ns())
+}
+
+fn uc_loads_do_not_overlap(platform: &Platform) -> Result<String, String> {
+    let mut board = Try::new(platform)?;
+    let one = board.run(0, vec![board.load(0, Width::B8, MemoryType::Uc)])?.as_ns();
+    let eight = eight_loads(platform, MemoryType::Uc, None)?;
+    hold(
+        (eight / one - 8.0).abs() < 0.01,
+        format!("one UC load takes {one:.0} ns, eight take {eight:.0} ns"),
+    )
+}
+
+fn unfenced_wc_loads_may_overlap(platform: &Platform) -> Result<String, String> {
+    let speculating = with(platform, "core.wc_loads_in_flight", 8.0)?;
+    let unfenced = eight_loads(&speculating, MemoryType::Wc, None)?;
+    let fenced = eight_loads(&speculating, MemoryType::Wc, Some(Fence::Lfence))?;
+    let mfenced = eight_loads(&speculating, MemoryType::Wc, Some(Fence::Mfence))?;
+    hold(
+        unfenced * 4.0 < fenced && unfenced * 4.0 < mfenced,
+        format!("eight speculating WC loads take {unfenced:.0} ns, fenced {fenced:.0} ns"),
+    )
+}
+
+fn cached_lines_go_stale(platform: &Platform) -> Result<String, String> {
+    for kind in [MemoryType::Wt, MemoryType::Wp] {
+        let mut board = Try::new(platform)?;
+        board.board.observe_loads(0);
+        let look = board.load(0, Width::B8, kind);
+        board.run(0, vec![look.clone()])?;
+        let name = board.region.clone();
+        board.board.region_mut(&name).ok_or("no region")?.memory.write(0, &[0xAB; 8]);
+        board.run(0, vec![look.clone()])?;
+        board.run(0, vec![Op::FlushLines(board.span(0, 64, kind)), look])?;
+        let seen: Vec<bool> = board.board.loads_seen(0).iter().map(|seen| seen.bytes == [0xAB; 8]).collect();
+        if seen != [false, false, true] {
+            return Err(format!("{kind}: the device's bytes were seen at loads {seen:?}"));
+        }
+    }
+    Ok("WT and WP loads see what the device wrote only after the line is flushed".to_owned())
+}
+
+fn wb_is_refused(platform: &Platform) -> Result<String, String> {
+    use lanemark_machine::{Machine, Plan};
+    let board = Try::new(platform)?;
+    let plan = Plan::on_one_core(vec![board.load(0, Width::B8, MemoryType::Wb)], 1);
+    let machine = lanemark_sim::SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    match machine.supports(&plan) {
+        Err(unsupported) => Ok(unsupported.to_string()),
+        Ok(()) => Err("a plan that maps the BAR WB is accepted".to_owned()),
+    }
+}
+
+fn side_effects_need_uc(platform: &Platform) -> Result<String, String> {
+    let looks = |kind: MemoryType| -> Result<Vec<bool>, String> {
+        let mut board = Try::on(platform, |kind| kind == RegionKind::Registers)?;
+        let name = board.region.clone();
+        let region = board.board.region_mut(&name).ok_or("no registers")?;
+        region.clear_on_read(0);
+        region.memory.write(0, &[1; 8]);
+        board.board.observe_loads(0);
+        let look = board.load(0, Width::B8, kind);
+        board.run(0, vec![look.clone(), look])?;
+        Ok(board.board.loads_seen(0).iter().map(|seen| seen.bytes == [1; 8]).collect())
+    };
+    let (uc, wt) = (looks(MemoryType::Uc)?, looks(MemoryType::Wt)?);
+    hold(
+        uc == [true, false] && wt == [true, true],
+        "a register that a read clears: UC sees it cleared at the second read, WT reads its cache again".to_owned(),
+    )
+}
+
+fn mtrr_and_pat_make_the_type(platform: &Platform) -> Result<String, String> {
+    let manual = match platform.core.vendor.value {
+        Vendor::Intel => Manual::Intel,
+        Vendor::Amd => Manual::Amd,
+    };
+    use MemoryType::{Uc, Wb, Wp, Wt};
+    let through = [Wt, Wp].map(|mtrr| effective(manual, mtrr, Pat::Wb));
+    let holds = through == [Effective::Type(Wt), Effective::Type(Wp)]
+        && effective(manual, Uc, Pat::Wc) == Effective::Type(MemoryType::Wc)
+        && effective(manual, Uc, Pat::Wb) == Effective::Type(Uc)
+        && effective(manual, Wb, Pat::Wb) == Effective::Type(Wb)
+        && effective_of_encodings(manual, 2, 6) == Effective::Undefined;
+    hold(holds, "an MTRR of type WT or WP under WB pages gives WT or WP; PAT WC wins; reserved is undefined".to_owned())
+}
+
+fn lines_in_flight_are_the_buffers(platform: &Platform) -> Result<String, String> {
+    // With the root complex far away, lines arrive in groups as large as there are buffers.
+    let buffers = platform.core.wc_buffers.value as usize;
+    let far = with(platform, "root_complex.core_round_trip_ns", 100_000.0)?;
+    let mut board = Try::new(&far)?;
+    board.run(0, vec![board.store(0, 64 * 32, Width::B8, MemoryType::Wc)])?;
+    let times: Vec<f64> = board.board.crossings.iter().flatten().map(|crossing| crossing.at.as_ns()).collect();
+    let group = times.iter().take_while(|at| **at < times[0] + 50_000.0).count();
+    hold(
+        group == buffers.min(32) && (4..=16).contains(&buffers),
+        format!("{group} lines are in flight together"),
+    )
+}
+
+fn memcpy_makes_the_counted_stores(platform: &Platform) -> Result<String, String> {
+    let variant = platform.core.memcpy.value;
+    let counts: Vec<usize> =
+        [64, 128, 256, 512, 1024].into_iter().filter_map(|len| variant.stores(len, 0)).map(Iterator::count).collect();
+    let strings = variant.stores(2048, 0).is_none();
+    hold(
+        counts == [8, 16, 13, 21, 37] && strings,
+        format!("{}: {counts:?} stores for 64 B to 1 KiB, rep movsb from 2 KiB", variant.name()),
+    )
+}

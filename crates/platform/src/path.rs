@@ -1,0 +1,98 @@
+//! One number of a platform, by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
+
+use crate::check::check;
+use crate::read::{Notes, said};
+use crate::spec::Raw;
+use crate::{Bar, Core, Driver, Endpoint, Link, Origin, Platform, PlatformError, Problem, Region, RootComplex};
+
+/// Splits `region.sram.read_ns` into section, name (for BARs and regions, else empty) and key.
+fn split(path: &str) -> Option<(&str, &str, &str)> {
+    let (section, rest) = path.split_once('.')?;
+    match (section, rest.split_once('.')) {
+        (Bar::PATH | Region::PATH, Some((name, key))) => Some((section, name, key)),
+        (Bar::PATH | Region::PATH, None) | (_, Some(_)) => None,
+        (_, None) => Some((section, "", rest)),
+    }
+}
+
+pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
+    let mut changed = platform.clone();
+    let refused = |message: String| {
+        let problem = Problem { file: platform.name.clone(), line: 0, key: path.to_owned(), message };
+        PlatformError { problems: vec![problem] }
+    };
+    let unknown = || refused("there is no such number in this platform".to_owned());
+    let (section, name, key) = split(path).ok_or_else(unknown)?;
+    let keys = match section {
+        Core::PATH => Core::KEYS,
+        Driver::PATH => Driver::KEYS,
+        RootComplex::PATH => RootComplex::KEYS,
+        Link::PATH => Link::KEYS,
+        Endpoint::PATH => Endpoint::KEYS,
+        Bar::PATH => Bar::KEYS,
+        Region::PATH => Region::KEYS,
+        _ => &[],
+    };
+    let row = keys.iter().find(|row| row.name == key).ok_or_else(unknown)?;
+    let raw = row.kind.take_f64(value).ok_or_else(|| refused(format!("is {value}; {}", row.kind.wanted())))?;
+    let says = match &origin {
+        Origin::Given(text) | Origin::Assumed(text) | Origin::Default(text) => said(text),
+        Origin::FittedTo(ids) => !ids.is_empty() && ids.iter().all(|id| said(id)),
+    };
+    if !says {
+        return Err(refused("must say where it comes from".to_owned()));
+    }
+    let done = match section {
+        Core::PATH => changed.core.set(key, &raw, origin),
+        Driver::PATH => changed.driver.as_mut().is_some_and(|driver| driver.set(key, &raw, origin)),
+        RootComplex::PATH => changed.root_complex.set(key, &raw, origin),
+        Link::PATH => changed.link.set(key, &raw, origin),
+        Endpoint::PATH => changed.endpoint.set(key, &raw, origin),
+        Bar::PATH => changed
+            .bars
+            .iter_mut()
+            .find(|bar| bar.index.value.to_string() == name)
+            .is_some_and(|bar| bar.set(key, &raw, origin)),
+        _ => changed
+            .regions
+            .iter_mut()
+            .find(|region| region.name == name)
+            .is_some_and(|region| region.set(key, &raw, origin)),
+    };
+    if !done {
+        return Err(unknown());
+    }
+    let mut notes = Notes::new(&platform.name, b"");
+    check(Some(&changed.link), Some(&changed.bars), Some(&changed.regions), &mut notes);
+    let mut problems = notes.problems();
+    // Their lines are those of the file before the change.
+    for problem in &mut problems {
+        problem.line = 0;
+    }
+    if problems.is_empty() { Ok(changed) } else { Err(PlatformError { problems }) }
+}
+
+pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)> {
+    let (section, name, wanted) = split(path)?;
+    let mut found = None;
+    let mut visit = |key: &'static str, raw: Raw, origin: &Origin| {
+        if key == wanted {
+            found = match raw {
+                Raw::Number(number) => Some((number, origin.clone())),
+                Raw::Whole(whole) => Some((whole as f64, origin.clone())),
+                Raw::Word(_) | Raw::Flag(_) => None,
+            };
+        }
+    };
+    match section {
+        Core::PATH => platform.core.each(&mut visit),
+        Driver::PATH => platform.driver.as_ref()?.each(&mut visit),
+        RootComplex::PATH => platform.root_complex.each(&mut visit),
+        Link::PATH => platform.link.each(&mut visit),
+        Endpoint::PATH => platform.endpoint.each(&mut visit),
+        Bar::PATH => platform.bars.iter().find(|bar| bar.index.value.to_string() == name)?.each(&mut visit),
+        Region::PATH => platform.region(name)?.each(&mut visit),
+        _ => {}
+    }
+    found
+}

@@ -1,0 +1,785 @@
+//! Is every kind of mistake in a platform file named, with file, line, key and what would be right?
+//!
+//! `card.toml` beside this file is sound; each test changes one thing in it. What lies just inside a rule
+//! is accepted by `every_key_takes_its_edges_and_nothing_beyond` and by the tests that say so.
+
+use lanemark_platform::spec::{Key, Kind};
+use lanemark_platform::{
+    Bar, Core, Driver, Endpoint, Link, Origin, PRESETS, Platform, PlatformError, Region, RootComplex,
+};
+use lanemark_units::parse_size;
+
+const CARD: &str = include_str!("card.toml");
+
+/// The sound file with one piece, which must be there once, replaced.
+fn card(from: &str, to: &str) -> String {
+    change(CARD, from, to)
+}
+
+fn change(text: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "{from}");
+    text.replacen(from, to, 1)
+}
+
+fn read(text: &str) -> Result<Platform, PlatformError> {
+    Platform::from_bytes("card.toml", text.as_bytes())
+}
+
+#[track_caller]
+fn refused(text: &str, messages: &[&str]) {
+    refused_bytes(text.as_bytes(), messages);
+}
+
+#[track_caller]
+fn refused_bytes(bytes: &[u8], messages: &[&str]) {
+    let error = Platform::from_bytes("card.toml", bytes).expect_err("must be refused").to_string();
+    assert_eq!(error.lines().collect::<Vec<_>>(), messages);
+}
+
+#[track_caller]
+fn accepted(text: &str) -> Platform {
+    read(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const LANES: &str = "width_lanes = { value = 8, source = \"lspci\" }";
+
+#[test]
+fn the_card_itself_is_sound() {
+    let card = accepted(CARD);
+    assert_eq!((card.name.as_str(), card.bars.len(), card.regions.len()), ("card", 2, 2));
+    assert_eq!(card.driver, None);
+}
+
+#[test]
+fn an_unknown_key_at_the_top() {
+    refused(
+        &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
+        &["card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, root_complex, link, \
+           endpoint, bar, region"],
+    );
+}
+
+#[test]
+fn an_unknown_section() {
+    refused(
+        &card("[endpoint]", "[switch]\nports = 4\n[endpoint]"),
+        &["card.toml:36: switch: unknown key; known here: schema, name, summary, core, driver, root_complex, link, \
+           endpoint, bar, region"],
+    );
+}
+
+#[test]
+fn an_unknown_key_in_a_section() {
+    refused(
+        &card("[endpoint]", "[endpoint]\nvendor = { value = \"x\", source = \"y\" }"),
+        &["card.toml:37: endpoint.vendor: unknown key; known here: name, ingress_ns, egress_ns"],
+    );
+}
+
+#[test]
+fn an_unknown_key_beside_a_value() {
+    refused(
+        &card(LANES, "width_lanes = { value = 8, source = \"lspci\", unit = \"lanes\" }"),
+        &["card.toml:29: link.width_lanes: unknown key unit beside the value; use value, source, assumed, fitted_to"],
+    );
+}
+
+#[test]
+fn an_odd_key_is_shown_on_one_line_and_not_at_any_length() {
+    refused(
+        &card("[endpoint]", &format!("[endpoint]\n\"a\\nb\" = 1\n\"\" = 2\n{} = 3", "x".repeat(99))),
+        &[
+            "card.toml:37: endpoint.\"a\\nb\": unknown key; known here: name, ingress_ns, egress_ns",
+            "card.toml:38: endpoint.\"\": unknown key; known here: name, ingress_ns, egress_ns",
+            &format!(
+                "card.toml:39: endpoint.{}...: unknown key; known here: name, ingress_ns, egress_ns",
+                "x".repeat(60)
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_key_without_its_unit() {
+    refused(
+        &card("read_ns = { value = 50,", "read = { value = 50,"),
+        &[
+            "card.toml:64: region.queue.read_ns: is missing: From a read request at the region to its first beat.; \
+             must be nanoseconds from 0 to 1000000000",
+            "card.toml:72: region.queue.read: unknown key; its name must end in the unit: read_ns",
+        ],
+    );
+}
+
+#[test]
+fn a_key_with_another_unit() {
+    refused(
+        &card("read_ns = { value = 50,", "read_us = { value = 50,"),
+        &[
+            "card.toml:64: region.queue.read_ns: is missing: From a read request at the region to its first beat.; \
+             must be nanoseconds from 0 to 1000000000",
+            "card.toml:72: region.queue.read_us: unknown key; its unit is another one: read_ns",
+        ],
+    );
+}
+
+#[test]
+fn a_bare_value() {
+    refused(
+        &card(LANES, "width_lanes = 8"),
+        &["card.toml:29: link.width_lanes: is a bare 8; write where it comes from: \
+           width_lanes = { value = 8, source = \"...\" }"],
+    );
+    refused(
+        &card("vendor = { value = \"intel\", source = \"label\" }", "vendor = 'intel'"),
+        &["card.toml:8: core.vendor: is a bare \"intel\"; write where it comes from: \
+           vendor = { value = \"intel\", source = \"...\" }"],
+    );
+}
+
+#[test]
+fn a_bare_value_that_is_wrong_too() {
+    for (bare, shown) in
+        [("3", "3"), ("[8]", "a TOML array"), ("2024-01-01", "a TOML datetime"), ("0x3", "0x3"), ("'''\na'''", "\"a\"")]
+    {
+        refused(
+            &card(LANES, &format!("width_lanes = {bare}")),
+            &[&format!(
+                "card.toml:29: link.width_lanes: is a bare {shown}; write width_lanes = {{ value = ..., source = \
+                 \"...\" }}, where the value must be one of 1, 2, 4, 8, 12, 16, 32"
+            )],
+        );
+    }
+}
+
+#[test]
+fn no_value() {
+    refused(
+        &card(LANES, "width_lanes = { source = \"lspci\" }"),
+        &["card.toml:29: link.width_lanes: has no value; must be one of 1, 2, 4, 8, 12, 16, 32"],
+    );
+}
+
+const ORIGIN: &str = "must say once where it comes from: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]";
+
+#[test]
+fn no_origin_and_two_origins() {
+    for given in [
+        "{ value = 8 }",
+        "{ value = 8, source = \"lspci\", assumed = \"a guess\" }",
+        "{ value = 8, source = \"lspci\", fitted_to = [\"X1\"] }",
+    ] {
+        refused(
+            &card(LANES, &format!("width_lanes = {given}")),
+            &[&format!("card.toml:29: link.width_lanes: {ORIGIN}")],
+        );
+    }
+}
+
+#[test]
+fn an_empty_table_lacks_value_and_origin() {
+    refused(
+        &card(LANES, "width_lanes = {}"),
+        &[
+            "card.toml:29: link.width_lanes: has no value; must be one of 1, 2, 4, 8, 12, 16, 32",
+            &format!("card.toml:29: link.width_lanes: {ORIGIN}"),
+        ],
+    );
+}
+
+#[test]
+fn an_origin_that_says_nothing() {
+    for (given, shown) in [
+        ("source = \"\"", "source is \"\""),
+        ("assumed = \" \\t\"", "assumed is \" \\t\""),
+        ("source = 3", "source is 3"),
+    ] {
+        refused(
+            &card(LANES, &format!("width_lanes = {{ value = 8, {given} }}")),
+            &[&format!("card.toml:29: link.width_lanes: {shown}; must be a text that says where or why")],
+        );
+    }
+}
+
+#[test]
+fn fitted_to_that_names_no_figure() {
+    for given in ["[]", "[5]", "[\"X1\", 5]", "[\"\"]", "\"X1\"", "{}"] {
+        refused(
+            &card("fitted_to = [\"X1\", \"X2\"]", &format!("fitted_to = {given}")),
+            &["card.toml:24: root_complex.core_round_trip_ns: fitted_to must be a list of figure IDs: [\"T5\"]"],
+        );
+    }
+    let one = accepted(&card("[\"X1\", \"X2\"]", "[\"X1\"]"));
+    assert_eq!(one.root_complex.core_round_trip_ns.origin, Origin::FittedTo(vec!["X1".to_owned()]));
+}
+
+#[test]
+fn a_value_and_its_origin_can_both_be_wrong() {
+    refused(
+        &card(LANES, "width_lanes = { value = 3, source = \"\" }"),
+        &[
+            "card.toml:29: link.width_lanes: source is \"\"; must be a text that says where or why",
+            "card.toml:29: link.width_lanes: is 3; must be one of 1, 2, 4, 8, 12, 16, 32",
+        ],
+    );
+}
+
+#[test]
+fn a_latency_that_is_none() {
+    for bad in ["-1", "-0.001", "nan", "+nan", "inf", "-inf", "1e999", "1000000001", "\"100\"", "true"] {
+        refused(
+            &card("one_way_ns = { value = 100", &format!("one_way_ns = {{ value = {bad}")),
+            &[&format!("card.toml:31: link.one_way_ns: is {bad}; must be nanoseconds from 0 to 1000000000")],
+        );
+    }
+    for good in ["0", "-0.0", "0.25", "1e9", "1_000"] {
+        accepted(&card("one_way_ns = { value = 100", &format!("one_way_ns = {{ value = {good}")));
+    }
+}
+
+#[test]
+fn a_width_of_3_lanes_and_of_4() {
+    refused(
+        &card(LANES, "width_lanes = { value = 3, source = \"lspci\" }"),
+        &["card.toml:29: link.width_lanes: is 3; must be one of 1, 2, 4, 8, 12, 16, 32"],
+    );
+    let four = accepted(&card(LANES, "width_lanes = { value = 4, source = \"lspci\" }"));
+    assert_eq!(four.link.width_lanes.value, 4);
+}
+
+#[test]
+fn a_generation_of_6_and_of_5() {
+    refused(
+        &card("generation = { value = 3", "generation = { value = 6"),
+        &["card.toml:28: link.generation: is 6; must be one of 1, 2, 3, 4, 5"],
+    );
+    assert_eq!(accepted(&card("generation = { value = 3", "generation = { value = 5")).link.generation.value, 5);
+}
+
+#[test]
+fn a_count_that_is_no_whole_number_or_too_large_for_any_type() {
+    for bad in ["10.0", "-1", "0", "129", "18446744073709551617", "\"10\""] {
+        refused(
+            &card("wc_buffers = { value = 10", &format!("wc_buffers = {{ value = {bad}")),
+            &[&format!("card.toml:13: core.wc_buffers: is {bad}; must be a whole number from 1 to 128")],
+        );
+    }
+    let digits = "9".repeat(99);
+    refused(
+        &card("wc_buffers = { value = 10", &format!("wc_buffers = {{ value = {digits}")),
+        &[&format!("card.toml:13: core.wc_buffers: is {}...; must be a whole number from 1 to 128", &digits[..60])],
+    );
+}
+
+#[test]
+fn a_size_with_an_unknown_unit_or_too_large() {
+    let wanted = "must be bytes (4096) or a size with its unit (\"4KiB\") from 1B to 8388608TiB";
+    for bad in ["\"64K\"", "\"-4KiB\"", "\"\"", "\"KiB\"", "0", "9223372036854775809", "\"16777216TiB\"", "4096.0"] {
+        refused(
+            &card(
+                "size_bytes = { value = \"4KiB\", source = \"manual\" }\nkind = { value = \"fifo\"",
+                &format!("size_bytes = {{ value = {bad}, source = \"manual\" }}\nkind = {{ value = \"fifo\""),
+            ),
+            &[&format!("card.toml:68: region.queue.size_bytes: is {bad}; {wanted}")],
+        );
+    }
+}
+
+const BAR0_SIZE: &str = "size_bytes = { value = \"64KiB\"";
+const BAR0_ADDRESS: &str = "address_bytes = { value = 0xF0000000";
+
+#[test]
+fn a_bar_of_0_bytes_and_of_the_fewest() {
+    refused(
+        &card(BAR0_SIZE, "size_bytes = { value = 0"),
+        &["card.toml:44: bar.0.size_bytes: is 0; must be bytes (4096) or a size with its unit (\"4KiB\") from 16B to \
+           8388608TiB"],
+    );
+    let least = card("size_bytes = { value = \"1MiB\"", "size_bytes = { value = 16");
+    assert_eq!(accepted(&least).bars[1].size_bytes.value, 16);
+}
+
+#[test]
+fn a_bar_that_is_no_power_of_two() {
+    refused(
+        &card(BAR0_SIZE, "size_bytes = { value = \"48KiB\""),
+        &["card.toml:44: bar.0.size_bytes: is 48KiB; a BAR's size is a power of two, such as 64KiB"],
+    );
+}
+
+#[test]
+fn a_bar_beside_a_multiple_of_its_size() {
+    refused(
+        &card(BAR0_ADDRESS, "address_bytes = { value = 0xF0008000"),
+        &["card.toml:43: bar.0.address_bytes: is 0xf0008000; it must be a multiple of the BAR's size 64KiB"],
+    );
+    accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0xF0010000"));
+}
+
+#[test]
+fn bars_that_overlap_and_bars_that_touch() {
+    refused(
+        &card(BAR0_ADDRESS, "address_bytes = { value = 0x8000F0000"),
+        &["card.toml:49: bar.2.address_bytes: overlaps BAR0, which reaches from 0x8000f0000 to 0x800100000"],
+    );
+    accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0x7FFFF0000"));
+    accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0x800100000"));
+}
+
+#[test]
+fn two_bars_with_one_index() {
+    refused(
+        &card("index = { value = 2", "index = { value = 0"),
+        &["card.toml:48: bar.0.index: stands twice; give each BAR its own"],
+    );
+    accepted(&card("index = { value = 2", "index = { value = 1"));
+}
+
+const QUEUE_OFFSET: &str = "offset_bytes = { value = \"8KiB\"";
+
+#[test]
+fn a_region_beyond_its_bar_and_one_up_to_its_end() {
+    refused(
+        &card(QUEUE_OFFSET, "offset_bytes = { value = 0xF001"),
+        &["card.toml:68: region.queue.size_bytes: is 4KiB; from offset 0xf001 it reaches beyond BAR0, which is 64KiB"],
+    );
+    refused(
+        &card(QUEUE_OFFSET, "offset_bytes = { value = \"8388608TiB\""),
+        &["card.toml:68: region.queue.size_bytes: is 4KiB; from offset 0x8000000000000000 it reaches beyond BAR0, \
+           which is 64KiB"],
+    );
+    accepted(&card(QUEUE_OFFSET, "offset_bytes = { value = 0xF000"));
+}
+
+#[test]
+fn regions_that_overlap_and_regions_that_touch() {
+    refused(
+        &card(QUEUE_OFFSET, "offset_bytes = { value = 0xFFF"),
+        &["card.toml:67: region.queue.offset_bytes: overlaps region registers, which reaches from 0x0 to 0x1000"],
+    );
+    accepted(&card(QUEUE_OFFSET, "offset_bytes = { value = 0x1000"));
+}
+
+#[test]
+fn a_region_in_a_bar_that_is_not_there() {
+    refused(
+        &change(
+            CARD,
+            "bar = { value = 0, source = \"manual\" }\noffset_bytes = { value = \"8KiB\"",
+            "bar = { value = 1, source = \"manual\" }\noffset_bytes = { value = \"8KiB\"",
+        ),
+        &["card.toml:66: region.queue.bar: is 1; there is no such BAR in this file"],
+    );
+}
+
+#[test]
+fn two_regions_with_one_name() {
+    refused(
+        &card("name = \"queue\"", "name = \"registers\""),
+        &["card.toml:65: region.registers.name: stands in line 55 already; give each its own"],
+    );
+}
+
+#[test]
+fn a_region_whose_name_could_not_stand_in_a_path() {
+    for (name, shown) in [("a.b", "\"a.b\""), ("a b", "\"a b\""), ("\u{e9}", "\"\u{e9}\"")] {
+        refused(
+            &card("name = \"queue\"", &format!("name = \"{name}\"")),
+            &[&format!("card.toml:65: region.{shown}.name: is {shown}; must be letters, digits, '_' and '-'")],
+        );
+    }
+    accepted(&card("name = \"queue\"", "name = \"a-b_3\""));
+}
+
+#[test]
+fn a_text_that_is_none() {
+    for (bad, shown) in
+        [("\"\"", "\"\""), ("\" \"", "\" \""), ("3", "3"), ("\"a\\nb\"", "\"a\\nb\""), ("[]", "a TOML array")]
+    {
+        refused(
+            &card("name = \"card\"", &format!("name = {bad}")),
+            &[&format!("card.toml:3: name: is {shown}; must be one line of text in quotes, not empty")],
+        );
+    }
+    refused(
+        &card("name = \"Some card\"\n", ""),
+        &["card.toml:36: endpoint.name: is missing: one line of text in quotes"],
+    );
+}
+
+#[test]
+fn fewer_credits_than_one_payload_takes_and_just_as_many() {
+    let credits =
+        |number| card("posted_data_credits = { value = 128", &format!("posted_data_credits = {{ value = {number}"));
+    refused(
+        &credits(15),
+        &["card.toml:33: link.posted_data_credits: is 15; one payload of 256 B (mps_bytes) takes 16"],
+    );
+    accepted(&credits(16));
+}
+
+#[test]
+fn a_section_that_is_missing() {
+    let (before, rest) = CARD.split_once("[link]").unwrap();
+    let (_, after) = rest.split_once("[endpoint]").unwrap();
+    refused(&format!("{before}[endpoint]{after}"), &["card.toml:1: link: the section [link] is missing"]);
+}
+
+#[test]
+fn no_bar_and_no_region() {
+    let (before, _) = CARD.split_once("[[bar]]").unwrap();
+    refused(
+        before,
+        &[
+            "card.toml:1: bar: at least one section [[bar]] is needed",
+            "card.toml:1: region: at least one section [[region]] is needed",
+        ],
+    );
+}
+
+#[test]
+fn a_section_given_twice() {
+    refused(&format!("{CARD}[link]\n"), &["card.toml:74: not TOML: duplicate key"]);
+}
+
+#[test]
+fn a_key_given_twice() {
+    refused(&card(LANES, &format!("{LANES}\n{LANES}")), &["card.toml:30: not TOML: duplicate key"]);
+}
+
+#[test]
+fn one_bar_written_as_a_section_of_its_own() {
+    let (before, rest) = CARD.split_once("[[bar]]").unwrap();
+    let (bar, _) = rest.split_once("[[bar]]").unwrap();
+    let (_, regions) = rest.split_once("[[region]]").unwrap();
+    refused(
+        &format!("{before}[bar]{bar}[[region]]{regions}"),
+        &["card.toml:41: bar: is a TOML table; write [[bar]], once for each"],
+    );
+}
+
+#[test]
+fn one_section_written_as_several() {
+    refused(
+        &card("[endpoint]", "[[endpoint]]"),
+        &["card.toml:36: endpoint: is a TOML array; must be one section [endpoint]"],
+    );
+    let (before, _) = CARD.split_once("[endpoint]").unwrap();
+    let rest = &CARD[CARD.find("[[bar]]").unwrap()..];
+    refused(&format!("endpoint = 3\n{before}{rest}"), &["card.toml:1: endpoint: is 3; must be one section [endpoint]"]);
+}
+
+#[test]
+fn bars_and_regions_that_are_no_sections() {
+    let (before, _) = CARD.split_once("[[bar]]").unwrap();
+    refused(
+        &format!("bar = [1, {{}}]\nregion = []\n{before}").replace("{}", "[2]"),
+        &[
+            "card.toml:1: bar: is 1; must be a section [[bar]]",
+            "card.toml:1: bar: is a TOML array; must be a section [[bar]]",
+            "card.toml:2: region: is an empty list; write [[region]], once for each",
+        ],
+    );
+    refused(
+        &format!("bar = 3\nregion = \"x\"\n{before}"),
+        &[
+            "card.toml:1: bar: is 3; write [[bar]], once for each",
+            "card.toml:2: region: is \"x\"; write [[region]], once for each",
+        ],
+    );
+}
+
+#[test]
+fn a_bar_is_named_by_its_index_in_messages_however_it_is_written() {
+    let bad = "prefetchable = 1\n\n[[bar]]";
+    let text = card("prefetchable = { value = false, source = \"lspci\" }\n\n[[bar]]", bad);
+    let message = |label| {
+        format!(
+            "card.toml:45: bar.{label}.prefetchable: is a bare 1; write prefetchable = {{ value = ..., source = \"...\" \
+             }}, where the value must be true or false"
+        )
+    };
+    refused(&text, &[&message("0")]);
+    refused(&change(&text, "index = { value = 0", "index = { value = 0x0"), &[&message("0")]);
+    let bare =
+        "card.toml:42: bar.0.index: is a bare 0; write where it comes from: index = { value = 0, source = \"...\" }";
+    refused(&change(&text, "index = { value = 0, source = \"lspci\" }", "index = 0"), &[bare, &message("0")]);
+    refused(
+        &change(&text, "index = { value = 0, source = \"lspci\" }\n", "\n"),
+        &["card.toml:41: bar.?.index: is missing: Which one.; must be a whole number from 0 to 5", &message("?")],
+    );
+}
+
+#[test]
+fn what_is_not_toml() {
+    refused(
+        &card(LANES, "width_lanes = { value = x8, source = \"lspci\" }"),
+        &["card.toml:29: not TOML: string values must be quoted, expected literal string"],
+    );
+    refused("{\"schema\": 1}\n", &["card.toml:1: not TOML: invalid key-value pair, expected key"]);
+}
+
+#[test]
+fn two_lines_that_are_not_toml() {
+    refused(
+        &change(&card(LANES, "width_lanes = "), "name = \"Some card\"", "name = \"Some card"),
+        &[
+            "card.toml:29: not TOML: string values must be quoted, expected literal string",
+            "card.toml:37: not TOML: invalid basic string, expected `\"`",
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_utf_8() {
+    let mut bytes = card("A core, a link", "A core, a l?nk").into_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'?').unwrap();
+    bytes[at] = 0xff;
+    refused_bytes(
+        &bytes,
+        &[&format!("card.toml:4: byte {at} is not UTF-8; a platform file is TOML, which is UTF-8 text")],
+    );
+    let utf_16: Vec<u8> = [0xfeff].into_iter().chain(CARD.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    refused_bytes(&utf_16, &["card.toml:1: byte 0 is not UTF-8; a platform file is TOML, which is UTF-8 text"]);
+    accepted(&format!("\u{feff}{CARD}"));
+}
+
+#[test]
+fn a_schema_that_is_missing_or_none() {
+    refused(&card("schema = 1\n", ""), &["card.toml:1: schema: is missing: schema = 1"]);
+    for bad in ["0", "-1", "\"1\"", "1.0", "true"] {
+        refused(
+            &card("schema = 1", &format!("schema = {bad}")),
+            &[&format!("card.toml:2: schema: is {bad}; must be the whole number 1")],
+        );
+    }
+}
+
+#[test]
+fn of_a_newer_schema_nothing_else_is_said() {
+    let newer = change(&card("schema = 1", "schema = 2"), LANES, "width_lanes = 3");
+    refused(&newer, &["card.toml:2: schema: is 2; this program reads up to 1: use a newer lanemark"]);
+}
+
+#[test]
+fn an_empty_file_says_all_that_is_needed() {
+    let needed = [
+        "card.toml:1: schema: is missing: schema = 1",
+        "card.toml:1: name: is missing: one line of text in quotes",
+        "card.toml:1: summary: is missing: one line of text in quotes",
+        "card.toml:1: core: the section [core] is missing",
+        "card.toml:1: root_complex: the section [root_complex] is missing",
+        "card.toml:1: link: the section [link] is missing",
+        "card.toml:1: endpoint: the section [endpoint] is missing",
+        "card.toml:1: bar: at least one section [[bar]] is needed",
+        "card.toml:1: region: at least one section [[region]] is needed",
+    ];
+    for text in ["", "\n\n", "# nothing\n"] {
+        refused(text, &needed);
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused_and_does_not_overflow_the_stack() {
+    for text in [
+        "a = ".to_owned() + &"[".repeat(100_000),
+        "a = ".to_owned() + &"{a=".repeat(100_000),
+        "a.".repeat(100_000) + "a = 1",
+        format!("[{}a]", "a.".repeat(100_000)),
+    ] {
+        let error = read(&text).unwrap_err().to_string();
+        assert!(error.contains("card.toml:1: not TOML: ") && error.contains("recurs"), "{error}");
+    }
+}
+
+#[test]
+fn several_mistakes_are_named_together_in_the_order_of_lines() {
+    let mut text = card("offset_bytes = { value = \"8KiB\"", "offset_bytes = { value = 0xFFF");
+    for (from, to) in [
+        ("name = \"card\"", "name = \"card\"\nspeed = 3"),
+        ("clock_ghz = { value = 3.0", "clock_ghz = { value = 0"),
+        (LANES, "width = { value = 8, source = \"lspci\" }"),
+        (BAR0_SIZE, "size_bytes = { value = \"48KiB\""),
+    ] {
+        text = change(&text, from, to);
+    }
+    refused(
+        &text,
+        &[
+            "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, root_complex, link, \
+             endpoint, bar, region",
+            "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
+            "card.toml:28: link.width_lanes: is missing: Width it trained at.; must be one of 1, 2, 4, 8, 12, 16, 32",
+            "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",
+            "card.toml:45: bar.0.size_bytes: is 48KiB; a BAR's size is a power of two, such as 64KiB",
+            "card.toml:68: region.queue.offset_bytes: overlaps region registers, which reaches from 0x0 to 0x1000",
+        ],
+    );
+}
+
+#[test]
+fn lines_that_end_in_cr_lf_are_counted_once() {
+    let text = change(&card(LANES, "width_lanes = 3"), BAR0_SIZE, "size_bytes = { value = 0").replace('\n', "\r\n");
+    let error = read(&text).unwrap_err();
+    assert_eq!(error.problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [29, 44]);
+    assert_eq!(accepted(&CARD.replace('\n', "\r\n")).bars.len(), 2);
+}
+
+#[test]
+fn many_sections_are_read_in_a_moment() {
+    let region = &CARD[CARD.rfind("[[region]]").unwrap()..];
+    let many: String = (0..3000).map(|i| region.replace("\"queue\"", &format!("\"queue{i}\""))).collect();
+    assert_eq!(read(&format!("{CARD}{many}")).unwrap_err().problems.len(), 3000, "each overlaps the first");
+}
+
+struct Part {
+    path: &'static str,
+    header: &'static str,
+    keys: &'static [Key],
+}
+
+const PARTS: [Part; 7] = [
+    Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
+    Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
+    Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
+    Part { path: Link::PATH, header: "[link]", keys: Link::KEYS },
+    Part { path: Endpoint::PATH, header: "[endpoint]", keys: Endpoint::KEYS },
+    Part { path: Bar::PATH, header: "[[bar]]", keys: Bar::KEYS },
+    Part { path: Region::PATH, header: "[[region]]", keys: Region::KEYS },
+];
+
+/// Values at the edges of what a key takes, and values just outside, as they stand in a file.
+fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
+    let whole = |min: u64, max: u64| {
+        let beyond = u128::from(max) + 1;
+        let mut outside = vec![beyond.to_string(), "-1".to_owned(), format!("{max}.5"), "\"x\"".to_owned()];
+        outside.extend(min.checked_sub(1).map(|below| below.to_string()));
+        (vec![min.to_string(), max.to_string(), format!("{max:#x}")], outside)
+    };
+    let text = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    match kind {
+        Kind::Ns(max) => (
+            vec!["0".to_owned(), "0.0".to_owned(), format!("{max:?}"), format!("{max}")],
+            [text(&["-1", "-1e-300", "nan", "inf", "-inf", "\"1ns\""]), vec![format!("{:?}", max.next_up())]].concat(),
+        ),
+        Kind::Number(min, max) => (
+            vec![format!("{min:?}"), format!("{max:?}")],
+            [text(&["nan", "inf", "false"]), vec![format!("{:?}", min.next_down()), format!("{:?}", max.next_up())]]
+                .concat(),
+        ),
+        Kind::Count(min, max) => whole(min, max),
+        Kind::Size(min, max) => {
+            let (mut inside, mut outside) = whole(min, max);
+            inside.push(format!("\"{max}B\""));
+            inside.push(format!("\" {min} B \""));
+            outside.push(format!("\"{}\"", u128::from(max) + 1));
+            outside.extend(text(&["\"64K\"", "\"0.5B\"", "\"\"", "\"-1\""]));
+            (inside, outside)
+        }
+        Kind::OneOf(these) => {
+            let beside = |number: &u64| [number.wrapping_sub(1), number + 1];
+            let outside = these.iter().flat_map(beside).filter(|number| !these.contains(number)).map(|n| n.to_string());
+            (these.iter().map(u64::to_string).collect(), outside.chain(text(&["-1", "1.0", "\"1\""])).collect())
+        }
+        Kind::Choice(words) => {
+            let quoted = |word: &&str| format!("\"{word}\"");
+            let outside =
+                words.iter().flat_map(|word| [format!("\"{word} \""), format!("\"{}x\"", word.to_uppercase())]);
+            (words.iter().map(quoted).collect(), outside.chain(text(&["\"\"", "0"])).collect())
+        }
+        Kind::Flag => (text(&["true", "false"]), text(&["0", "1", "\"true\"", "\"yes\""])),
+    }
+}
+
+/// `text` with the row of `key` in the first section of this header replaced, or added; and its line.
+fn with_row(text: &str, header: &str, key: &str, row: &str) -> (String, usize) {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let start = lines.iter().position(|line| *line == header).unwrap();
+    let end = lines[start + 1..].iter().position(|line| line.starts_with('[')).map_or(lines.len(), |at| start + 1 + at);
+    let place = lines[start..end].iter().position(|line| line.split(' ').next() == Some(key));
+    let place = match place {
+        Some(at) => {
+            lines[start + at] = row;
+            start + at
+        }
+        None => {
+            lines.insert(start + 1, row);
+            start + 1
+        }
+    };
+    (lines.join("\n"), place + 1)
+}
+
+#[test]
+fn every_key_takes_its_edges_and_nothing_beyond() {
+    let mut tried = 0;
+    for preset in PRESETS {
+        for part in &PARTS {
+            for key in part.keys {
+                let (inside, outside) = edges(key.kind);
+                let wanted = key.kind.wanted();
+                let last = |path: &str| path.starts_with(part.path) && path.ends_with(&format!(".{}", key.name));
+                let problems = |value: &str| {
+                    let row = format!("{} = {{ value = {value}, source = \"a test\" }}", key.name);
+                    let (text, line) = with_row(preset.text, part.header, key.name, &row);
+                    let result = read(&text);
+                    let problems = result.as_ref().map_or_else(|error| error.problems.clone(), |_| Vec::new());
+                    // Whether it fits the other keys is another question.
+                    let here = problems.into_iter().filter(|problem| problem.message.ends_with(&wanted)).collect();
+                    (result, line, here)
+                };
+                for value in inside {
+                    let (result, _, here): (_, _, Vec<lanemark_platform::Problem>) = problems(&value);
+                    assert_eq!(here, [], "{} {} = {value}", part.path, key.name);
+                    if let (Ok(platform), "bar" | "region", false) = (&result, part.path, key.name == "index") {
+                        assert!(platform.bars.len() > 1);
+                    } else if let Ok(platform) = &result {
+                        let given = Origin::Given("a test".to_owned());
+                        if let Some((number, origin)) = platform.number(&format!("{}.{}", part.path, key.name)) {
+                            assert_eq!(origin, given);
+                            let bare = value.trim_matches(['"', ' ']);
+                            let wanted = bare.parse().ok().or(parse_size(bare).ok().map(|size| size as f64));
+                            let wanted = wanted.unwrap_or_else(|| {
+                                u64::from_str_radix(bare.trim_start_matches("0x"), 16).unwrap() as f64
+                            });
+                            assert_eq!(number, wanted, "{}", key.name);
+                        }
+                    }
+                    tried += 1;
+                }
+                for value in outside {
+                    let (result, line, here) = problems(&value);
+                    assert!(result.is_err());
+                    let [problem] = &here[..] else { panic!("{} = {value}: {here:?}", key.name) };
+                    assert_eq!((problem.line, last(&problem.key)), (line, true), "{problem}");
+                    assert!(problem.message.starts_with("is "), "{problem}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 1000, "{tried}");
+}
+
+#[test]
+fn every_key_without_a_default_is_missed_and_every_other_is_filled_in() {
+    for preset in PRESETS {
+        for part in &PARTS {
+            for key in part.keys {
+                let (text, _) = with_row(preset.text, part.header, key.name, "");
+                let missing = format!("is missing: {}; {}", key.doc.trim(), key.kind.wanted());
+                match (read(&text), key.default) {
+                    (Ok(platform), Some((_, because))) => {
+                        let default = Origin::Default(because.to_owned());
+                        let number = platform.number(&format!("{}.{}", part.path, key.name));
+                        assert!(number.is_none_or(|(_, origin)| origin == default), "{}", key.name);
+                    }
+                    (Err(error), None) => {
+                        assert_eq!(error.problems[0].message, missing, "{error}");
+                    }
+                    (result, default) => panic!("{}: {result:?} {default:?}", key.name),
+                }
+            }
+        }
+    }
+}
