@@ -38,6 +38,7 @@ impl Block {
     pub fn commands(&self) -> Vec<(String, Vec<String>)> {
         let mut commands: Vec<(String, Vec<String>)> = Vec::new();
         let mut goes_on = false;
+        let shows_output = self.language == "console";
         for line in &self.lines {
             let command = match self.language.as_str() {
                 "console" => line.strip_prefix("$ "),
@@ -48,7 +49,7 @@ impl Block {
                 (true, _) => commands.last_mut().unwrap().0.push_str(line.trim()),
                 (false, Some(command)) => commands.push((command.to_owned(), Vec::new())),
                 (false, None) => {
-                    if let Some(last) = commands.last_mut() {
+                    if let Some(last) = commands.last_mut().filter(|_| shows_output) {
                         last.1.push(line.clone());
                     }
                     continue;

@@ -24,6 +24,8 @@ pub struct Question {
     pub plan: fn(&Case, u64) -> Plan,
     /// Passes of one sample where time is virtual.
     pub simulated_passes: fn(&Case) -> u64,
+    /// The most passes of one sample where time is real; 1 where a second pass would hide what is asked for.
+    pub most_passes: u64,
     /// Accesses in one pass that a latency is divided by; 1 for bandwidths.
     pub accesses_per_pass: fn(&Case) -> u64,
     /// For questions that need several plans: how they are asked.

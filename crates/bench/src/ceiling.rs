@@ -26,7 +26,7 @@ pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) 
     };
     let span = Span { at, len: SMALL, memory_type };
     let plan = Plan::on_one_core(vec![Op::Stream(Stream::over(verb, Access::Plain(widest), span))], 1);
-    let measured = measure(machine, &plan, effort)?;
+    let measured = measure(machine, &plan, 4096, effort)?;
     let rates: Vec<f64> =
         measured.per_pass_issue_ns().iter().filter(|ns| **ns > 0.0).map(|ns| SMALL as f64 * 1e9 / ns).collect();
     let Some(summary) = Summary::of(&rates) else { return Ok(unknown("the stand-in took no time")) };

@@ -4,7 +4,7 @@
 //! Unit: nanoseconds per call.
 //! Four estimates, as TACC TR-14-10 made them:
 //! - `write` with size 1 MiB: the slope of time against the number of calls when 1 MiB is written in ever
-//!   smaller calls (least squares; the record has the line and its r squared);
+//!   smaller calls, down to 64 B (least squares; the record has the line and its r squared);
 //! - `read` of 8 B and of 64 B: through the driver minus through a pointer;
 //! - `poll`: reading a flag, which is found set, and then a value, per call, minus the same through a
 //!   pointer.
@@ -28,6 +28,7 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 8,
+    most_passes: 4096,
     accesses_per_pass: |_| 1,
     ask: Some(ask),
 };
@@ -36,8 +37,8 @@ pub const QUESTION: Question = Question {
 const WRITTEN: u64 = 1 << 20;
 /// Bytes of a flag and of the value read once it is set.
 const FLAG_AND_VALUE: u64 = 16;
-/// Bytes of one call, from one call to many.
-const CALL_BYTES: [u64; 9] = [1 << 20, 1 << 19, 1 << 18, 1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12];
+/// Bytes of the smallest call of the estimate from a line: a cache line.
+const LEAST_CALL: u64 = 64;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let (Some(region), Some(width)) = (axes.region(facts, facts.storage()), facts.driver_width) else {
@@ -99,9 +100,10 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
 fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
     let mut points = Vec::new();
     let mut last = None;
-    for call_bytes in CALL_BYTES.into_iter().filter(|bytes| *bytes <= case.size) {
+    let halved = |bytes: &u64| Some(bytes / 2).filter(|half| *half >= LEAST_CALL);
+    for call_bytes in std::iter::successors(Some(case.size), halved) {
         let plan = Plan::on_one_core(vec![Op::Driver(call(case, call_bytes))], 1);
-        let measured = measure(machine, &plan, effort)?;
+        let measured = measure(machine, &plan, 1, effort)?;
         points.push((case.size.div_ceil(call_bytes) as f64, measured.median_issue_ns()));
         last = Some(measured);
     }
@@ -120,12 +122,12 @@ fn by_difference(
     case: &Case,
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
-    let through_driver = measure(machine, &plan(case, 8), effort)?;
+    let through_driver = measure(machine, &plan(case, 8), question.most_passes, effort)?;
     let stream = Stream {
         fence_each: Some(Fence::Lfence),
         ..Stream::over(case.verb, case.access, case.span())
     };
-    let through_pointer = measure(machine, &Plan::on_one_core(vec![Op::Stream(stream)], 8), effort)?;
+    let through_pointer = measure(machine, &Plan::on_one_core(vec![Op::Stream(stream)], 8), question.most_passes, effort)?;
     let pointer = through_pointer.median_issue_ns();
     let calls = calls(case) as f64;
     let differences = through_driver.per_pass_issue_ns().iter().map(|ns| (ns - pointer) / calls).collect();

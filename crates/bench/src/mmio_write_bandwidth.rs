@@ -22,6 +22,7 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes,
+    most_passes: 4096,
     accesses_per_pass: |_| 1,
     ask: None,
 };

@@ -13,8 +13,6 @@ pub struct Effort {
     pub samples: usize,
     /// The wanted length of one sample where time is real; passes are added until it is reached.
     pub sample_length: Ticks,
-    /// The most passes one sample may have.
-    pub most_passes: u64,
     /// The longest that the samples of one plan should take together; at least three are taken.
     pub plan_length: Ticks,
     /// Passes where time is virtual, instead of the question's own choice.
@@ -22,12 +20,11 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// 21 samples of 20 us, but no more than 30 ms.
+    /// 21 samples of 20 us, but no more than 30 ms together.
     fn default() -> Effort {
         Effort {
             samples: 21,
             sample_length: Ticks::whole_ns(20_000),
-            most_passes: 4096,
             plan_length: Ticks::whole_ns(30_000_000),
             simulated_passes: None,
         }
@@ -73,7 +70,7 @@ pub fn ask(
         return ask(question, machine, case, effort);
     }
     let plan = plan_for(question, case, machine.facts().clockwork, effort);
-    let measured = measure(machine, &plan, effort)?;
+    let measured = measure(machine, &plan, question.most_passes, effort)?;
     Ok(answer(question, case, machine.facts(), &measured))
 }
 
@@ -104,12 +101,17 @@ impl Measured {
 }
 
 /// Runs a plan; where time is real, with as many passes as a sample of the wanted length takes.
-pub(crate) fn measure(machine: &mut dyn Machine, plan: &Plan, effort: &Effort) -> Result<Measured, MachineError> {
+pub(crate) fn measure(
+    machine: &mut dyn Machine,
+    plan: &Plan,
+    most_passes: u64,
+    effort: &Effort,
+) -> Result<Measured, MachineError> {
     let mut plan = plan.clone();
     let wanted = match machine.facts().clockwork {
         Clockwork::Simulated => 1,
         Clockwork::Real => {
-            let sample = settle_passes(machine, &mut plan, effort)?;
+            let sample = settle_passes(machine, &mut plan, most_passes, effort)?;
             let affordable = effort.plan_length.0.checked_div(sample.0).unwrap_or(u64::MAX);
             effort.samples.min(affordable.max(3) as usize)
         }
@@ -120,16 +122,21 @@ pub(crate) fn measure(machine: &mut dyn Machine, plan: &Plan, effort: &Effort) -
 }
 
 /// Raises passes until a sample is long enough to be told from the timer's step; says how long it is then.
-fn settle_passes(machine: &mut dyn Machine, plan: &mut Plan, effort: &Effort) -> Result<Ticks, MachineError> {
+fn settle_passes(
+    machine: &mut dyn Machine,
+    plan: &mut Plan,
+    most_passes: u64,
+    effort: &Effort,
+) -> Result<Ticks, MachineError> {
     let mut trial = Samples::wanted(1);
     loop {
         machine.run(plan, &mut trial)?;
         let sample = trial.taken.iter().map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
-        if sample >= effort.sample_length || plan.passes >= effort.most_passes {
+        if sample >= effort.sample_length || plan.passes >= most_passes {
             return Ok(sample);
         }
         let factor = effort.sample_length.0.checked_div(sample.0).unwrap_or(16).clamp(2, 16);
-        plan.passes = (plan.passes * factor).min(effort.most_passes);
+        plan.passes = (plan.passes * factor).min(most_passes);
     }
 }
 

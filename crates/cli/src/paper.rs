@@ -88,7 +88,7 @@ fn parameters(problem: &Fitting) -> Vec<Parameter> {
 fn moved(problem: &Fitting, fit: &Fit) -> Vec<String> {
     let now = problem.parameters();
     let pairs = fit.found.iter().zip(&now).filter(|(found, now)| (found.value / now.1 - 1.0).abs() > SAME);
-    pairs.map(|(found, now)| format!("{} is {} there and fits best at {:.5}", now.0, now.1, found.value)).collect()
+    pairs.map(|(found, now)| format!("{} is {:.5} there and fits best at {:.5}", now.0, now.1, found.value)).collect()
 }
 
 fn print(out: &mut impl Write, paper: &Paper, problem: &Fitting, fit: &Fit) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ fn print(out: &mut impl Write, paper: &Paper, problem: &Fitting, fit: &Fit) -> R
     for (found, now) in fit.found.iter().zip(problem.parameters()) {
         let (least, most) = found.leave_one_out;
         let bound = if found.at_bound { ", at its bound: the data want it beyond" } else { "" };
-        writeln!(out, "  {} = {:.5} (the file has {}; {least:.5} to {most:.5} leaving one out{bound})", found.name, found.value, now.1)?;
+        writeln!(out, "  {} = {:.5} (the file has {:.5}; {least:.5} to {most:.5} leaving one out{bound})", found.name, found.value, now.1)?;
     }
     for (id, residual) in problem.data().iter().zip(&fit.residuals) {
         writeln!(out, "  {id}: {:+.2} % left", residual * 100.0)?;

@@ -81,6 +81,9 @@ pub enum FitError {
     },
 }
 
+/// The search ends when a step gains less than this share of the sum of squares.
+const GAIN: f64 = 1e-6;
+
 /// Cosine between two columns of sensitivities above which the data cannot tell the parameters apart.
 const INSEPARABLE: f64 = 0.999;
 
@@ -179,7 +182,7 @@ fn search(
             damping *= 10.0;
         }
         let gained = before - sum_of_squares(&left, skipped);
-        if !better || gained <= 1e-14 * before.max(f64::MIN_POSITIVE) {
+        if !better || gained <= GAIN * before.max(f64::MIN_POSITIVE) {
             break;
         }
     }

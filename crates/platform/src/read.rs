@@ -302,7 +302,7 @@ impl<'a> Section<'a, '_> {
 
     fn default<T: Value>(&mut self, key: &Key) -> Option<Param<T>> {
         let Some((text, because)) = key.default else {
-            self.problem(self.start, key.name, format!("is missing: {}; {}", key.doc.trim(), key.kind.wanted()));
+            self.problem(self.start, key.name, format!("is missing: {}; {}", sentence(key.doc), key.kind.wanted()));
             return None;
         };
         let value = default_value(key, text)?;
@@ -344,10 +344,21 @@ fn hint(found: &str, known: &[&str]) -> String {
     }
 }
 
+/// A doc comment without the full stop.
+fn sentence(doc: &str) -> &str {
+    doc.trim().trim_end_matches('.')
+}
+
 /// The value of a default as it stands in [`spec`](crate::spec).
-pub(crate) fn default_value<T: Value>(key: &Key, text: &str) -> Option<T> {
+fn default_value<T: Value>(key: &Key, text: &str) -> Option<T> {
     let value = DeValue::parse(text).ok()?.into_inner();
     T::from_raw(&key.kind.take(&value)?)
+}
+
+/// Whether a default could stand in a file.
+#[cfg(test)]
+pub(crate) fn default_is_right(key: &Key, text: &str) -> bool {
+    DeValue::parse(text).is_ok_and(|value| key.kind.take(value.get_ref()).is_some())
 }
 
 fn ids(value: &DeValue<'_>) -> Option<Vec<String>> {
@@ -365,10 +376,14 @@ impl Platform {
         let mut notes = Notes::new(file, text.as_bytes());
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
-            let line = notes.line(error.span().map_or(0, |span| span.start));
+            let span = error.span().unwrap_or_default();
+            let line = notes.line(span.start);
             // What follows a mistake in its line is most often its consequence.
             if notes.problems.iter().all(|problem| problem.line != line) {
-                let message = error.message().lines().collect::<Vec<_>>().join("; ");
+                let mut message = error.message().lines().collect::<Vec<_>>().join("; ");
+                if let ("duplicate key", Some(key)) = (error.message(), text.get(span)) {
+                    message = format!("duplicate key: {} may stand here once", shown_name(key));
+                }
                 notes.at_line(line, String::new(), format!("not TOML: {message}"));
             }
         }

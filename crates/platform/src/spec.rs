@@ -409,3 +409,123 @@ impl crate::Platform {
         self.regions.iter().for_each(|region| region.each(&mut visit));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::default_is_right;
+
+    const SECTIONS: [(&str, &[&str], &[Key]); 7] = [
+        (Core::PATH, Core::TEXTS, Core::KEYS),
+        (Driver::PATH, Driver::TEXTS, Driver::KEYS),
+        (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
+        (Link::PATH, Link::TEXTS, Link::KEYS),
+        (Endpoint::PATH, Endpoint::TEXTS, Endpoint::KEYS),
+        (Bar::PATH, Bar::TEXTS, Bar::KEYS),
+        (Region::PATH, Region::TEXTS, Region::KEYS),
+    ];
+
+    fn keys() -> impl Iterator<Item = (&'static str, &'static Key)> {
+        SECTIONS.into_iter().flat_map(|(path, _, keys)| keys.iter().map(move |key| (path, key)))
+    }
+
+    /// Units a key may end in.
+    const UNITS: &[&str] = &["_ns", "_ghz", "_cycles", "_bytes", "_lanes"];
+
+    /// Keys that have none: counts, choices, and numbers that are names.
+    const WITHOUT_UNIT: &[&str] = &[
+        "core.vendor",
+        "core.cores",
+        "core.direct_stores",
+        "core.memcpy",
+        "core.store_buffer_entries",
+        "core.wc_buffers",
+        "core.wc_partial_flush",
+        "core.wc_loads_in_flight",
+        "core.streaming_load_buffers",
+        "core.fill_buffers",
+        "core.cached_lines",
+        "root_complex.posted_queue_entries",
+        "link.generation",
+        "link.posted_header_credits",
+        "link.posted_data_credits",
+        "link.nonposted_header_credits",
+        "bar.index",
+        "bar.prefetchable",
+        "region.bar",
+        "region.kind",
+        "region.fifo_entries",
+    ];
+
+    #[test]
+    fn every_key_ends_in_its_unit_or_is_known_to_have_none() {
+        let ends_in_a_unit = |key: &Key| UNITS.iter().any(|unit| key.name.ends_with(unit));
+        let without: Vec<String> =
+            keys().filter(|(_, key)| !ends_in_a_unit(key)).map(|(path, key)| format!("{path}.{}", key.name)).collect();
+        assert_eq!(without, WITHOUT_UNIT);
+    }
+
+    #[test]
+    fn the_unit_agrees_with_the_kind() {
+        for (path, key) in keys() {
+            assert_eq!(matches!(key.kind, Kind::Ns(_)), key.name.ends_with("_ns"), "{path}.{}", key.name);
+            assert!(!matches!(key.kind, Kind::Size(..)) || key.name.ends_with("_bytes"), "{path}.{}", key.name);
+            let has_no_number = matches!(key.kind, Kind::Choice(_) | Kind::Flag);
+            assert!(!has_no_number || WITHOUT_UNIT.contains(&format!("{path}.{}", key.name).as_str()));
+        }
+    }
+
+    #[test]
+    fn no_key_stands_twice() {
+        for (path, texts, keys) in SECTIONS {
+            let mut names: Vec<&str> = texts.iter().copied().chain(keys.iter().map(|key| key.name)).collect();
+            names.sort_unstable();
+            for pair in names.windows(2) {
+                assert_ne!(pair[0], pair[1], "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_name_is_one_that_toml_needs_no_quotes_for() {
+        for (path, texts, keys) in SECTIONS {
+            for name in texts.iter().copied().chain(keys.iter().map(|key| key.name)).chain([path]) {
+                assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{path}.{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_says_in_one_line_what_it_means() {
+        for (path, key) in keys() {
+            let doc = key.doc.trim();
+            assert!(doc.len() > 5 && doc.ends_with('.') && !doc.contains(['\n', '|']), "{path}.{}: {doc:?}", key.name);
+        }
+    }
+
+    #[test]
+    fn every_default_could_stand_in_a_file_and_has_a_reason() {
+        for (path, key) in keys() {
+            let Some((text, because)) = key.default else { continue };
+            assert!(default_is_right(key, text), "{path}.{} = {text}", key.name);
+            assert!(!because.trim().is_empty(), "{path}.{}", key.name);
+        }
+        let wrong = Key { name: "x_ns", doc: "X.", kind: Kind::Ns(1.0), default: None };
+        assert!(!default_is_right(&wrong, "2") && !default_is_right(&wrong, "2 3") && default_is_right(&wrong, "1"));
+    }
+
+    #[test]
+    fn every_range_has_a_bottom_below_its_top() {
+        for (path, key) in keys() {
+            let name = key.name;
+            match key.kind {
+                Kind::Ns(max) => assert!(max > 0.0 && Ticks::from_ns(max).is_ok(), "{path}.{name}"),
+                Kind::Number(min, max) => assert!(min < max && max.is_finite(), "{path}.{name}"),
+                Kind::Count(min, max) | Kind::Size(min, max) => assert!(min < max, "{path}.{name}"),
+                Kind::OneOf(these) => assert!(these.is_sorted_by(|a, b| a < b), "{path}.{name}"),
+                Kind::Choice(words) => assert!(words.iter().all(|word| !word.is_empty()), "{path}.{name}"),
+                Kind::Flag => {}
+            }
+        }
+    }
+}

@@ -100,7 +100,7 @@ pub struct Way {
     pub access: String,
     /// The fence after it, if any.
     pub fence: Option<String>,
-    /// Through whom: `user` for a pointer, `driver` for a call.
+    /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value.
     pub through: String,
 }
 
@@ -110,10 +110,11 @@ impl std::fmt::Display for Way {
         if let Some(fence) = &self.fence {
             write!(f, "+{fence}")?;
         }
-        if self.through != "user" {
-            write!(f, " through the {}", self.through)?;
+        match self.through.as_str() {
+            "user" => Ok(()),
+            "poll" => f.write_str(" via driver, polling"),
+            other => write!(f, " via {other}"),
         }
-        Ok(())
     }
 }
 

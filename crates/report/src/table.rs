@@ -70,7 +70,9 @@ fn block(panel: &Panel, width: Option<u16>) -> String {
     lines.push(wrap(&legend(panel, &grid), width, 2));
     lines.extend(grid.lines(width));
     lines.extend(notes.into_iter().map(|note| wrap(&note, width, 2)));
-    lines.push(wrap(&panel.ceiling_in_words(), width, 2));
+    if panel.is_rate() {
+        lines.push(wrap(&panel.ceiling_in_words(), width, 2));
+    }
     lines.join("\n")
 }
 

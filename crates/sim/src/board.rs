@@ -209,10 +209,21 @@ impl Board {
         self.schedule.set(number, self.cores[number].due());
     }
 
+    /// Ends every lane where it is and lets what is under way arrive.
+    pub fn stop(&mut self) {
+        for number in 0..self.cores.len() {
+            self.cores[number].stop();
+            self.schedule.set(number, self.cores[number].due());
+            self.flush(number);
+        }
+        while self.step() {}
+    }
+
     /// Lets core `number` write out what it gathered, as a fence after its last instruction would.
     pub fn flush(&mut self, number: usize) {
         let (now, root_complex) = (self.now, &mut self.root_complex);
         self.cores[number].flush(&mut self.slab, |tlp| root_complex.request(now, tlp));
+        self.invalidate_others(number);
         self.refresh_requests();
     }
 
@@ -308,21 +319,20 @@ impl Board {
         let core = &mut self.cores[number];
         core.execute(now, &mut self.slab, |tlp| root_complex.request(now, tlp));
         self.schedule.set(number, core.due());
-        if !core.invalidate.is_empty() {
-            self.invalidate_others(number);
-        }
+        self.invalidate_others(number);
         self.refresh_requests();
     }
 
+    /// Takes the lines that core `number` stored to out of the caches of the others.
+    #[inline]
     fn invalidate_others(&mut self, number: usize) {
-        let lines = std::mem::take(&mut self.cores[number].invalidate);
-        for (place, core) in self.cores.iter_mut().enumerate() {
-            if place != number {
-                lines.iter().for_each(|line| core.invalidate_line(*line));
+        while let Some(line) = self.cores[number].invalidate.pop() {
+            for (place, core) in self.cores.iter_mut().enumerate() {
+                if place != number {
+                    core.invalidate_line(line);
+                }
             }
         }
-        self.cores[number].invalidate = lines;
-        self.cores[number].invalidate.clear();
     }
 
     /// The root complex takes what has come as long as it has room; a core that waits learns when its

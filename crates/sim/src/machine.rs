@@ -89,8 +89,11 @@ impl SimulatedMachine {
     fn timeout(&mut self, plan: &Plan, waiting_for: Option<Cause>) -> MachineError {
         let machine = self.facts.name.clone();
         let waiting_for = waiting_for.map_or("its instructions", Cause::explanation).to_owned();
-        if self.board.is_idle() {
-            MachineError::Stuck { machine, at: self.board.now(), waiting_for }
+        let (idle, at) = (self.board.is_idle(), self.board.now());
+        // What was under way arrives, so that the next plan starts on a quiet board.
+        self.board.stop();
+        if idle {
+            MachineError::Stuck { machine, at, waiting_for }
         } else {
             MachineError::Timeout { machine, after: plan.timeout, waiting_for }
         }

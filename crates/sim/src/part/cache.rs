@@ -24,14 +24,25 @@ pub struct Cache {
     lines: BTreeMap<u64, [u8; 64]>,
     oldest: VecDeque<u64>,
     capacity: usize,
-    fills: Vec<Option<u64>>,
+    fills: Vec<Fill>,
+    coming: u32,
+}
+
+/// A fill buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    Free,
+    /// Fetches this line.
+    Coming(u64),
+    /// Fetches a line that somebody has stored to since: it serves the loads that wait and is not kept.
+    Outdated,
 }
 
 impl Cache {
     /// Room for `capacity` lines and `fills` fetches together.
     #[must_use]
     pub fn new(capacity: usize, fills: usize) -> Cache {
-        Cache { lines: BTreeMap::new(), oldest: VecDeque::new(), capacity, fills: vec![None; fills] }
+        Cache { lines: BTreeMap::new(), oldest: VecDeque::new(), capacity, fills: vec![Fill::Free; fills], coming: 0 }
     }
 
     /// Looks for `line`.
@@ -39,10 +50,10 @@ impl Cache {
     pub fn find(&self, line: u64) -> Found {
         if self.lines.contains_key(&line) {
             Found::Hit
-        } else if let Some(place) = self.fills.iter().position(|fill| *fill == Some(line)) {
+        } else if let Some(place) = self.fills.iter().position(|fill| *fill == Fill::Coming(line)) {
             Found::Coming(place)
         } else {
-            self.fills.iter().position(Option::is_none).map_or(Found::Wait, Found::Fetch)
+            self.fills.iter().position(|fill| *fill == Fill::Free).map_or(Found::Wait, Found::Fetch)
         }
     }
 
@@ -54,12 +65,14 @@ impl Cache {
 
     /// Fill buffer `place` fetches `line`.
     pub fn fetch(&mut self, place: usize, line: u64) {
-        self.fills[place] = Some(line);
+        self.fills[place] = Fill::Coming(line);
+        self.coming += 1;
     }
 
     /// Fill buffer `place` has got its line.
     pub fn fill(&mut self, place: usize, data: &[u8; 64]) {
-        let Some(line) = self.fills[place].take() else { return };
+        self.coming -= 1;
+        let Fill::Coming(line) = std::mem::replace(&mut self.fills[place], Fill::Free) else { return };
         if self.lines.insert(line, *data).is_none() {
             self.oldest.push_back(line);
         }
@@ -70,8 +83,20 @@ impl Cache {
         }
     }
 
-    /// Drops a line, if it is here.
+    /// Drops a line, if it is here; if it is on its way, it will not be kept.
+    #[inline]
     pub fn drop_line(&mut self, line: u64) {
+        if self.coming > 0 || !self.lines.is_empty() {
+            self.drop_present(line);
+        }
+    }
+
+    fn drop_present(&mut self, line: u64) {
+        for fill in &mut self.fills {
+            if *fill == Fill::Coming(line) {
+                *fill = Fill::Outdated;
+            }
+        }
         if self.lines.remove(&line).is_some() {
             self.oldest.retain(|other| *other != line);
         }
@@ -106,6 +131,16 @@ mod tests {
         cache.fetch(0, 0);
         assert_eq!(cache.find(64), Found::Fetch(1));
         cache.fetch(1, 64);
-        assert_eq!((cache.find(64), cache.find(128)), (Found::Coming(0), Found::Wait));
+        assert_eq!((cache.find(64), cache.find(128)), (Found::Coming(1), Found::Wait));
+    }
+
+    #[test]
+    fn a_line_dropped_while_it_comes_is_not_kept() {
+        let mut cache = Cache::new(8, 2);
+        cache.fetch(0, 0);
+        cache.drop_line(0);
+        assert_eq!(cache.find(0), Found::Fetch(1), "a load after the drop needs the line anew");
+        cache.fill(0, &[1; 64]);
+        assert_eq!((cache.find(0), cache.line(0)), (Found::Fetch(0), None));
     }
 }

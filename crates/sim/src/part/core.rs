@@ -128,6 +128,8 @@ pub struct Core {
     pub acks: Wire<Ack>,
     /// The current instruction has sent its request.
     sent: bool,
+    /// When the last load that hit the cache has its bytes.
+    hit_until: Ticks,
     /// Loads that wait for a line, while somebody observes.
     attached: Vec<(Purpose, Touch)>,
     /// What it waited for, by [`Cause::index`].
@@ -161,6 +163,7 @@ impl Core {
             store_out: false,
             acks: Wire::default(),
             sent: false,
+            hit_until: Ticks::ZERO,
             attached: Vec::new(),
             waits: [Ticks::ZERO; Cause::ALL.len()],
             seen: None,
@@ -173,9 +176,17 @@ impl Core {
         self.current = program.next();
         self.program = Some(program);
         self.issued = now;
+        self.sent = false;
         self.left_at.fill(now);
         self.state = if self.current.is_some() { State::Ready(now) } else { State::Done };
         self.waits = [Ticks::ZERO; Cause::ALL.len()];
+    }
+
+    /// Gives up its program; what it sent goes on its way.
+    pub fn stop(&mut self) {
+        self.program = None;
+        self.current = None;
+        self.state = State::Done;
     }
 
     /// When it has something to do: its next instruction, or, while it waits, the next acknowledgment. When
@@ -234,6 +245,7 @@ impl Core {
                 self.state = State::Ready(next);
                 if self.current.is_none() && self.reads_out == 0 {
                     // The closing timestamp waits for loads, not for stores.
+                    self.issued = self.issued.max(self.hit_until);
                     self.state = State::Done;
                 }
             }
@@ -246,7 +258,7 @@ impl Core {
         if self.reads_out > 0 {
             self.state = State::Waiting { since: now, reason: Cause::ReadRoundTrip };
         } else {
-            self.issued = self.issued.max(now);
+            self.issued = self.issued.max(now).max(self.hit_until);
             self.state = State::Done;
         }
     }
@@ -280,6 +292,9 @@ impl Core {
                 }
             },
             Instruction::Pause(span) => self.after(now, span),
+            Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
+            // It is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
+            Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
             Instruction::FlushLine(line) => {
                 self.cache.drop_line(line);
                 self.after(now, self.spec.cycle)
@@ -315,6 +330,7 @@ impl Core {
     #[inline]
     fn evict(&mut self, place: usize, slab: &mut Slab, send: &mut impl FnMut(Tlp)) {
         let requester = self.spec.number;
+        self.invalidate.push(self.wc.line(place));
         self.wc.evict(place, slab, |piece, payload| {
             send(Tlp {
                 kind: TlpKind::MWr,
@@ -337,8 +353,27 @@ impl Core {
         (self.wc.leaving() > 0 || self.store_out || self.reads_out > 0).then_some(Outcome::Blocked(Cause::Fence))
     }
 
+    /// A store leaves the store buffer only after it has retired, and it retires after the loads before it.
+    /// Then whatever this core holds of its line is out of date.
+    ///
+    /// Source: Intel SDM volume 3, "Memory Ordering": writes are not reordered with older reads.
+    #[inline]
+    fn behind_loads(&mut self, touch: &Touch) -> Option<Outcome> {
+        if self.reads_out > 0 {
+            return Some(Outcome::Blocked(Cause::ReadRoundTrip));
+        }
+        self.streaming.drop_line(touch.line());
+        if touch.manner != Manner::Through {
+            self.cache.drop_line(touch.line());
+        }
+        None
+    }
+
     #[inline]
     fn combine(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(blocked) = self.behind_loads(touch) {
+            return blocked;
+        }
         let fill = |bytes: &mut [u8]| stored_bytes(touch.address, touch.turn, bytes);
         match self.wc.store(touch.address, touch.len, slab, fill) {
             Stored::Gathered => self.stored(now, touch.pace),
@@ -366,6 +401,7 @@ impl Core {
         if let Some(blocked) = self.drain(slab, send) {
             return blocked;
         }
+        self.streaming.drop_line(touch.line());
         send(self.write(touch, TAG_STORE, slab));
         self.sent = true;
         self.store_out = true;
@@ -373,16 +409,21 @@ impl Core {
     }
 
     fn store_through(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(blocked) = self.behind_loads(touch) {
+            return blocked;
+        }
         if self.store_out {
             return Outcome::Blocked(Cause::StrongOrder);
         }
-        let mut bytes = [0; 64];
-        let bytes = &mut bytes[..touch.len as usize];
-        stored_bytes(touch.address, touch.turn, bytes);
+        // Non-temporal stores before it to the same line are older and go first.
+        if let Some(place) = self.wc.open_at(touch.address) {
+            self.evict(place, slab, send);
+        }
         if touch.manner == Manner::Through {
+            let mut bytes = [0; 64];
+            let bytes = &mut bytes[..touch.len as usize];
+            stored_bytes(touch.address, touch.turn, bytes);
             self.cache.update(touch.address, bytes);
-        } else {
-            self.cache.drop_line(touch.line());
         }
         self.invalidate.push(touch.line());
         send(self.write(touch, TAG_STORE, slab));
@@ -391,11 +432,15 @@ impl Core {
     }
 
     fn store_direct(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(blocked) = self.behind_loads(touch) {
+            return blocked;
+        }
         if let Some(place) = self.wc.open_at(touch.address) {
             self.evict(place, slab, send);
         }
         match self.wc.reserve(touch.line()) {
             Stored::Full(place) => {
+                self.invalidate.push(touch.line());
                 send(self.write(touch, place as u16, slab));
                 self.stored(now, touch.pace)
             }
@@ -491,7 +536,8 @@ impl Core {
         match self.cache.find(line) {
             cache::Found::Hit => {
                 if let Some(data) = self.cache.line(line).copied() {
-                    self.see(touch.address, touch.of(&data), now + self.spec.cached_load);
+                    self.hit_until = now + self.spec.cached_load;
+                    self.see(touch.address, touch.of(&data), self.hit_until);
                 }
             }
             cache::Found::Coming(place) => self.attach(Purpose::Fill { place }, touch),
@@ -519,14 +565,14 @@ impl Core {
             if self.reads_out > 0 {
                 return Outcome::Blocked(Cause::ReadRoundTrip);
             }
-            let issued = now.max(self.issued) + self.spec.lfence;
+            let issued = now.max(self.issued).max(self.hit_until) + self.spec.lfence;
             return Outcome::Done { issued, next: issued };
         }
         if let Some(blocked) = self.drain(slab, send) {
             return blocked;
         }
         self.streaming.empty();
-        self.after(now, if fence == Fence::Interrupt { self.spec.interrupt } else { self.spec.mfence })
+        self.after(now.max(self.hit_until), if fence == Fence::Interrupt { self.spec.interrupt } else { self.spec.mfence })
     }
 
     fn see(&mut self, address: u64, bytes: &[u8], at: Ticks) {
@@ -601,6 +647,7 @@ impl Core {
     }
 
     /// Another core stored to this line.
+    #[inline]
     pub fn invalidate_line(&mut self, line: u64) {
         self.cache.drop_line(line);
     }

@@ -127,19 +127,30 @@ impl Region {
         let (mask, len) = (tlp.byte_mask(), usize::from(tlp.length_dw) * 4);
         match self.spec.kind {
             Kind::Fifo(entries) => self.push(offset, mask, bytes, entries),
-            Kind::Registers if self.set_on_write.contains(&(offset / 8)) => {
+            Kind::Registers if !self.set_on_write.is_empty() => {
+                let mut merged = *bytes;
                 let mut old = [0; 64];
                 self.memory.read(offset, &mut old[..len]);
-                for (byte, old) in bytes.iter().zip(&mut old) {
-                    *old |= byte;
+                for place in (0..len).filter(|place| self.set_on_write.contains(&((offset + *place as u64) / 8))) {
+                    merged[place] |= old[place];
                 }
-                self.memory.write_masked(offset, &old, mask, len);
+                self.memory.write_masked(offset, &merged, mask, len);
             }
             Kind::CountedStorage => {
                 self.beats.write += beats;
                 self.memory.write_masked(offset, bytes, mask, len);
             }
             Kind::Storage | Kind::Registers => self.memory.write_masked(offset, bytes, mask, len),
+        }
+    }
+
+    /// Clears every register marked so of which a byte in `mask` was read.
+    fn clear(&mut self, offset: u64, mask: u64) {
+        for register in &self.clear_on_read {
+            let read = (0..64).any(|place| mask >> place & 1 == 1 && (offset + place) / 8 == *register);
+            if read {
+                self.memory.write(register * 8, &[0; 8]);
+            }
         }
     }
 
@@ -173,8 +184,8 @@ impl Region {
                     self.beats.read += beats;
                 }
                 self.memory.read(offset, &mut into[..len]);
-                if kind == Kind::Registers && self.clear_on_read.contains(&(offset / 8)) {
-                    self.memory.write(offset / 8 * 8, &[0; 8]);
+                if kind == Kind::Registers {
+                    self.clear(offset, tlp.byte_mask());
                 }
             }
         }

@@ -96,6 +96,14 @@ impl StreamingBuffers {
         }
     }
 
+    /// The core stores to `line`: a buffer that holds it is given up, for the core must see its own stores.
+    #[inline]
+    pub fn drop_line(&mut self, line: u64) {
+        if self.opened > 0 {
+            self.buffers.iter_mut().filter(|buffer| buffer.filled && buffer.line == Some(line)).for_each(|b| b.line = None);
+        }
+    }
+
     /// A fence empties the buffers whose lines have come.
     pub fn empty(&mut self) {
         for buffer in &mut self.buffers {

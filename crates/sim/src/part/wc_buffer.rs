@@ -124,6 +124,13 @@ impl WcBuffers {
         self.buffers.iter().position(|buffer| buffer.state == state && buffer.line == line)
     }
 
+    /// Bus address of the line in buffer `place`.
+    #[inline]
+    #[must_use]
+    pub fn line(&self, place: usize) -> u64 {
+        self.buffers[place].line
+    }
+
     /// The open buffer of the line that holds `address`.
     #[must_use]
     pub fn open_at(&self, address: u64) -> Option<usize> {

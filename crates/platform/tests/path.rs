@@ -1,0 +1,185 @@
+//! Can every number of a platform be read and replaced by its path, and only so that the whole stays sound?
+
+use lanemark_platform::spec::{Key, Kind};
+use lanemark_platform::{Bar, Core, Driver, Endpoint, Link, Origin, PRESETS, Platform, Region, RootComplex, preset};
+
+fn presets() -> impl Iterator<Item = Platform> {
+    PRESETS.iter().map(|preset| Platform::parse(preset.name, preset.text).unwrap())
+}
+
+fn card() -> Platform {
+    preset("card-gen5-x16").unwrap().unwrap()
+}
+
+/// Every path of a platform with its key.
+fn paths(platform: &Platform) -> Vec<(String, &'static Key)> {
+    let mut sections = vec![
+        (Core::PATH.to_owned(), Core::KEYS),
+        (RootComplex::PATH.to_owned(), RootComplex::KEYS),
+        (Link::PATH.to_owned(), Link::KEYS),
+        (Endpoint::PATH.to_owned(), Endpoint::KEYS),
+    ];
+    sections.extend(platform.driver.iter().map(|_| (Driver::PATH.to_owned(), Driver::KEYS)));
+    sections.extend(platform.bars.iter().map(|bar| (format!("bar.{}", bar.index.value), Bar::KEYS)));
+    sections.extend(platform.regions.iter().map(|region| (format!("region.{}", region.name), Region::KEYS)));
+    sections
+        .into_iter()
+        .flat_map(|(section, keys)| keys.iter().map(move |key| (format!("{section}.{}", key.name), key)))
+        .collect()
+}
+
+/// The numbers at the edges of a kind, and just outside; empty if it takes no numbers.
+fn edges(kind: Kind) -> (Vec<f64>, Vec<f64>) {
+    match kind {
+        Kind::Ns(max) => (vec![0.0, 0.25, max], vec![-1.0, -f64::MIN_POSITIVE, max.next_up()]),
+        Kind::Number(min, max) => (vec![min, max], vec![min.next_down(), max.next_up()]),
+        Kind::Count(min, max) => {
+            (vec![min as f64, max as f64], vec![min as f64 - 1.0, max as f64 + 1.0, max as f64 - 0.5])
+        }
+        Kind::Size(min, max) => (vec![min as f64, max as f64], vec![min as f64 - 1.0, (max as f64).next_up(), 16.5]),
+        Kind::OneOf(these) => (these.iter().map(|this| *this as f64).collect(), vec![-1.0, 0.0, 7.0, 1e300]),
+        Kind::Choice(_) | Kind::Flag => (vec![], vec![0.0, 1.0]),
+    }
+}
+
+#[test]
+fn every_number_is_replaced_read_back_and_keeps_its_origin() {
+    let origin = Origin::FittedTo(vec!["X1".to_owned(), "X2".to_owned()]);
+    let mut replaced = 0;
+    for platform in presets() {
+        for (path, key) in paths(&platform) {
+            for value in edges(key.kind).0 {
+                match platform.with(&path, value, origin.clone()) {
+                    Ok(changed) => {
+                        replaced += 1;
+                        if key.name != "index" {
+                            assert_eq!(changed.number(&path), Some((value, origin.clone())), "{path}");
+                        }
+                        let mut differing = paths(&platform);
+                        differing.retain(|(path, _)| changed.number(path) != platform.number(path));
+                        assert!(differing.iter().all(|(_, other)| other.name == key.name), "{path}: {differing:?}");
+                    }
+                    // Only what it does not fit may speak against it.
+                    Err(error) => {
+                        let message = error.to_string();
+                        assert!(!message.contains(&key.kind.wanted()), "{message}");
+                        assert!(error.problems.iter().all(|problem| problem.line == 0), "{message}");
+                    }
+                }
+            }
+            if let Some((value, _)) = platform.number(&path) {
+                let same = platform.with(&path, value, origin.clone()).unwrap();
+                assert_eq!(same.number(&path), Some((value, origin.clone())));
+            }
+        }
+    }
+    assert!(replaced > 300, "{replaced}");
+}
+
+#[test]
+fn what_is_out_of_range_or_no_number_is_refused() {
+    for platform in presets() {
+        for (path, key) in paths(&platform) {
+            for value in edges(key.kind).1.into_iter().chain([f64::NAN, f64::INFINITY, f64::NEG_INFINITY]) {
+                let error = platform.with(&path, value, Origin::Given("a test".to_owned())).unwrap_err();
+                let wanted = format!("{}: {path}: is {value}; {}", platform.name, key.kind.wanted());
+                assert_eq!(error.to_string(), wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_refused() {
+    for path in [
+        ".",
+        "link",
+        "link.",
+        "link.width",
+        "link.x.width_lanes",
+        "link..width_lanes",
+        ".link.width_lanes",
+        "link.width_lanes.",
+        "core.name",
+        "name",
+        "schema",
+        "switch.ports",
+        "bar.index",
+        "bar.1.index",
+        "bar.00.index",
+        "bar..index",
+        "region.read_ns",
+        "region.nothing.read_ns",
+        "region.memory.x.read_ns",
+    ] {
+        let error = card().with(path, 1.0, Origin::Given("a test".to_owned())).unwrap_err();
+        assert_eq!(error.to_string(), format!("card-gen5-x16: {path}: there is no such number in this platform"));
+        assert_eq!(card().number(path), None, "{path}");
+    }
+}
+
+#[test]
+fn choices_and_flags_are_no_numbers() {
+    for path in ["core.vendor", "core.direct_stores", "region.memory.kind", "bar.0.prefetchable"] {
+        assert_eq!(card().number(path), None, "{path}");
+    }
+}
+
+#[test]
+fn a_driver_that_is_not_there_has_no_numbers() {
+    let card = Platform { driver: None, ..card() };
+    assert_eq!(card.number("driver.call_ns"), None);
+    let error = card.with("driver.call_ns", 1.0, Origin::Given("a test".to_owned())).unwrap_err();
+    assert_eq!(error.to_string(), "card-gen5-x16: driver.call_ns: there is no such number in this platform");
+}
+
+#[test]
+fn an_origin_that_says_nothing_is_refused() {
+    for origin in [
+        Origin::Given(String::new()),
+        Origin::Assumed(" ".to_owned()),
+        Origin::Default("\n".to_owned()),
+        Origin::FittedTo(vec![]),
+        Origin::FittedTo(vec!["X1".to_owned(), String::new()]),
+    ] {
+        let error = card().with("link.one_way_ns", 1.0, origin).unwrap_err();
+        assert_eq!(error.to_string(), "card-gen5-x16: link.one_way_ns: must say where it comes from");
+    }
+}
+
+#[test]
+fn a_number_that_does_not_fit_the_others_is_refused() {
+    for (path, value, message) in [
+        ("bar.0.index", 2.0, "bar.2.index: stands twice; give each BAR its own"),
+        (
+            "bar.2.size_bytes",
+            48.0 * 1024.0,
+            "bar.2.size_bytes: is 48KiB; a BAR's size is a power of two, such as 64KiB",
+        ),
+        (
+            "bar.0.address_bytes",
+            4096.0,
+            "bar.0.address_bytes: is 0x1000; it must be a multiple of the BAR's size 64KiB",
+        ),
+        (
+            "bar.0.address_bytes",
+            2_199_023_255_552.0,
+            "bar.2.address_bytes: overlaps BAR0, which reaches from 0x20000000000 to 0x20000010000",
+        ),
+        ("region.memory.bar", 5.0, "region.memory.bar: is 5; there is no such BAR in this file"),
+        (
+            "region.memory.offset_bytes",
+            1.0,
+            "region.memory.size_bytes: is 256MiB; from offset 0x1 it reaches beyond BAR2, which is 256MiB",
+        ),
+        (
+            "link.posted_data_credits",
+            31.0,
+            "link.posted_data_credits: is 31; one payload of 512 B (mps_bytes) takes 32",
+        ),
+    ] {
+        let error = card().with(path, value, Origin::Given("a test".to_owned())).unwrap_err().to_string();
+        assert!(error.lines().any(|line| line == format!("card-gen5-x16: {message}")), "{error}");
+    }
+    assert!(card().with("link.posted_data_credits", 32.0, Origin::Given("a test".to_owned())).is_ok());
+}

@@ -1,0 +1,209 @@
+//! Whatever lies in a file: is it read, or refused with its place?
+
+mod whole_record;
+
+use lanemark_record::{Record, RecordError, file};
+use proptest::prelude::*;
+use std::path::Path;
+use whole_record::whole_record;
+
+const HELP: &str = "; a record is JSON as `lanemark schema record` describes it";
+
+fn read(bytes: &[u8]) -> Result<Record, RecordError> {
+    file::from_bytes(bytes, Path::new("r.json"))
+}
+
+#[track_caller]
+fn refused(text: &str, message: &str) {
+    assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), message);
+}
+
+/// The text of a sound record with one piece replaced where it stands first.
+fn text(from: &str, to: &str) -> String {
+    let whole = file::to_json(&whole_record());
+    assert!(whole.contains(from), "{from}");
+    whole.replacen(from, to, 1)
+}
+
+#[test]
+fn a_sound_record_reads_back_the_same() {
+    let text = file::to_json(&whole_record());
+    assert_eq!(read(text.as_bytes()).unwrap(), whole_record());
+    assert_eq!(read(format!("\n{}\r\n", text.replace('\n', "\r\n")).as_bytes()).unwrap(), whole_record());
+}
+
+#[test]
+fn numbers_that_are_none() {
+    for (bad, what) in [("1e999", "number out of range"), ("NaN", "expected value"), ("-Infinity", "invalid number")] {
+        let error = read(text("\"timer_cost_ns\": -0.0", &format!("\"timer_cost_ns\": {bad}")).as_bytes()).unwrap_err();
+        let message = error.to_string();
+        assert!(message.starts_with("r.json: line 100, column ") && message.ends_with(HELP), "{message}");
+        assert!(message.contains(what), "{message}");
+    }
+    refused(
+        &text("\"passes\": 7", "\"passes\": 7.5"),
+        &format!("r.json: line 101, column 20: invalid type: floating point `7.5`, expected u64{HELP}"),
+    );
+    refused(
+        &text("\"passes\": 7", "\"passes\": 18446744073709551616"),
+        &format!(
+            "r.json: line 101, column 36: invalid type: floating point `1.8446744073709552e19`, expected u64{HELP}"
+        ),
+    );
+}
+
+#[test]
+fn unknown_missing_and_doubled_keys() {
+    refused(
+        &text("\"passes\": 7", "\"passes\": 7,\n      \"speed\": 1"),
+        &format!(
+            "r.json: line 102, column 13: unknown field `speed`, expected one of `question`, `target`, `way`, \
+             `size_bytes`, `alignment_bytes`, `quantity`, `latency_ns`, `issue_rate_bytes_per_s`, \
+             `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `formula`, `tlps`, \
+             `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `fit`{HELP}"
+        ),
+    );
+    refused(
+        &text("\"name\": \"lanemark\",\n    ", ""),
+        &format!("r.json: line 5, column 3: missing field `name`{HELP}"),
+    );
+    refused(
+        &text("\"passes\": 7", "\"passes\": 7, \"passes\": 8"),
+        &format!("r.json: line 101, column 29: duplicate field `passes`{HELP}"),
+    );
+}
+
+#[test]
+fn a_newer_schema_is_told_by_its_line_wherever_it_stands() {
+    let newer = |line, found| {
+        format!(
+            "r.json: key 'schema', line {line}: this record has schema {found} and this program reads up to 1; use the \
+             lanemark that wrote it, or a newer one"
+        )
+    };
+    refused(&text("\"schema\": 1", "\"schema\": 2"), &newer(2, "2"));
+    refused("{\"schema\":18446744073709551615}", &newer(1, "18446744073709551615"));
+    // What a newer program writes need not make sense to this one.
+    refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 3,\nnonsense", &newer(4, "3"));
+}
+
+#[test]
+fn a_schema_that_is_none() {
+    for (bad, what) in [
+        ("0", "invalid value: integer `0`"),
+        ("-1", "invalid value: integer `-1`"),
+        ("\"1\"", "invalid type: string \"1\""),
+        ("1.0", "invalid type: floating point `1.0`"),
+        ("null", "invalid type: null"),
+        ("[1]", "invalid type: sequence"),
+        ("18446744073709551616", "invalid type: floating point `1.8446744073709552e19`"),
+    ] {
+        let error = read(text("\"schema\": 1", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
+        let (place, rest) = error.split_at("r.json: line 2, column ".len());
+        assert_eq!(place, "r.json: line 2, column ");
+        let (_, rest) = rest.split_once(": ").unwrap();
+        let what = what.replace("invalid value: integer `-1`", "invalid type: integer `-1`");
+        assert_eq!(rest, format!("{what}, expected the whole number 1 for the key `schema`{HELP}"));
+    }
+    refused("{}", &format!("r.json: line 1, column 2: missing field `schema`{HELP}"));
+}
+
+#[test]
+fn what_is_no_object() {
+    for text in ["[1]", "1", "\"schema\"", "null"] {
+        let error = read(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with("r.json: line 1, column "), "{error}");
+        assert!(error.contains("expected an object with the key `schema`"), "{error}");
+    }
+    refused("", &format!("r.json: line 1, column 1: EOF while parsing a value{HELP}"));
+}
+
+/// A gap: inside a record, a list of the right values in the right order is taken for an object. The schema
+/// refuses it, and so should the reader.
+#[test]
+fn known_gap_inside_a_record_a_list_may_stand_for_an_object() {
+    let tool = "\"tool\": {\n    \"name\": \"lanemark\",\n    \"version\": \"0.1.0\"\n  }";
+    let list = text(tool, "\"tool\": [\"lanemark\", \"0.1.0\"]");
+    assert_eq!(read(list.as_bytes()).unwrap(), whole_record());
+}
+
+#[test]
+fn what_is_not_utf_8() {
+    let error = read(b"{\n  \"schema\": 1,\n  \xff}").unwrap_err().to_string();
+    assert_eq!(error, "r.json: line 3, column 3: byte 19 is not UTF-8; a record is JSON text");
+    let error = read(b"\xff").unwrap_err().to_string();
+    assert_eq!(error, "r.json: line 1, column 1: byte 0 is not UTF-8; a record is JSON text");
+}
+
+#[test]
+fn nesting_of_any_depth_does_not_overflow_the_stack() {
+    const DEEP: usize = 50_000_000;
+    let nested = |before: &str, after: &str| {
+        let mut text = before.as_bytes().to_vec();
+        text.resize(text.len() + DEEP, b'[');
+        text.resize(text.len() + DEEP, b']');
+        text.extend_from_slice(after.as_bytes());
+        read(&text).unwrap_err().to_string()
+    };
+    let unknown = nested("{\"schema\": 1, \"x\": ", "}");
+    assert!(unknown.contains("unknown field `x`"), "{unknown}");
+    let platform = text("{\n        \"schema\": 7", "MARK");
+    let (before, rest) = platform.split_once("MARK").unwrap();
+    let rest = &rest[rest.find("\n      \"origins\"").unwrap()..];
+    let deep = nested(before, &format!(",{rest}"));
+    assert!(deep.starts_with("r.json: line 17, column ") && deep.contains("recursion limit exceeded"), "{deep}");
+}
+
+/// Whatever comes out is one line that says where; or the record is sound and reads back the same.
+fn told(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
+    match read(bytes) {
+        Ok(record) => {
+            let again = read(file::to_json(&record).as_bytes());
+            prop_assert_eq!(again.unwrap(), record);
+        }
+        Err(RecordError::Malformed { line, column, message, .. }) => {
+            prop_assert!((1..=lines).contains(&line) && column >= 1, "line {line} of {lines}, column {column}");
+            prop_assert!(!message.is_empty());
+        }
+        Err(RecordError::Newer { line, .. }) => prop_assert!((1..=lines).contains(&line)),
+        Err(error) => prop_assert!(false, "{error}"),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_bytes_are_refused_with_a_place(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(read(&bytes).is_err());
+        told(&bytes)?;
+    }
+
+    #[test]
+    fn a_mutated_record_is_read_or_refused_with_its_place(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        length in any::<prop::sample::Index>(),
+        cut in any::<bool>(),
+    ) {
+        let mut bytes = file::to_json(&whole_record()).into_bytes();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if cut {
+            bytes.truncate(length.index(bytes.len()));
+        }
+        told(&bytes)?;
+    }
+
+    #[test]
+    fn a_record_with_other_numbers_is_read_or_refused(at in any::<prop::sample::Index>(), number in "-?[0-9]{1,25}(\\.[0-9]{1,25})?([eE]-?[0-9]{1,4})?") {
+        let text = file::to_json(&whole_record());
+        let numbers: Vec<_> = text.match_indices(": ").map(|(at, _)| at + 2).filter(|at| text.as_bytes()[*at].is_ascii_digit()).collect();
+        let start = numbers[at.index(numbers.len())];
+        let end = start + text[start..].find([',', '\n']).unwrap();
+        told(format!("{}{number}{}", &text[..start], &text[end..]).as_bytes())?;
+    }
+}

@@ -1,0 +1,81 @@
+//! A record in which every type of the format is there at least once.
+
+use lanemark_record::{
+    Advice, Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Origins, Quantity, Record, SCHEMA, Skipped, Summary,
+    Target, TargetKind, Tlps, Tool, WaitShare, Way,
+};
+
+pub fn whole_record() -> Record {
+    let way = Way {
+        memory_type: "wc".to_owned(),
+        access: "memcpy".to_owned(),
+        fence: Some("sfence".to_owned()),
+        through: "user".to_owned(),
+    };
+    let summary = Summary { count: 3, min: 0.1, p1: 0.1, median: 1.0 / 3.0, p99: 1e300, max: f64::MAX, mad: 5e-324 };
+    Record {
+        schema: SCHEMA,
+        tool: Tool { name: "lanemark".to_owned(), version: "0.1.0".to_owned() },
+        command: vec!["lanemark".to_owned(), "bench".to_owned(), "--on=\"schema\"".to_owned()],
+        written_unix_s: Some(u64::MAX),
+        targets: vec![Target {
+            name: "card".to_owned(),
+            summary: "a \u{1f980}\n card".to_owned(),
+            kind: TargetKind::Simulated,
+            memcpy: "glibc-2.20-avx-unaligned".to_owned(),
+            platform: Some(serde_json::json!({"schema": 7, "link": {"width_lanes": {"value": 8}}})),
+            origins: Some(Origins { given: 1, assumed: u32::MAX, fitted: 0 }),
+        }],
+        answers: vec![Answer {
+            question: "mmio_write_bandwidth".to_owned(),
+            target: "card".to_owned(),
+            way: way.clone(),
+            size_bytes: u64::MAX,
+            alignment_bytes: 0,
+            quantity: Quantity::Bandwidth,
+            latency_ns: Some(summary),
+            issue_rate_bytes_per_s: Some(summary),
+            delivered_rate_bytes_per_s: Some(summary),
+            ceiling: Ceiling {
+                kind: CeilingKind::Computed,
+                rate_bytes_per_s: Some(15_753_846_153.846_153),
+                because: "Gen3 x16".to_owned(),
+            },
+            share_of_ceiling_percent: Some(99.9),
+            waits: vec![WaitShare {
+                cause: "credit".to_owned(),
+                explanation: "for room at the receiver".to_owned(),
+                share_percent: 50.0,
+            }],
+            formula: Some(Formula {
+                latency_ns: Some(1.0),
+                delivered_rate_bytes_per_s: Some(2.0),
+                bound: "link".to_owned(),
+                holds_for: "all sizes".to_owned(),
+            }),
+            tlps: Some(Tlps { writes: 1, reads: 2, completions: 3, payload_bytes: 4 }),
+            bytes: Some(Bytes { claimed_bytes: 64, confirmed_bytes: 64 }),
+            timer_cost_ns: -0.0,
+            passes: 7,
+            samples_ns: vec![0.1, 0.2, 0.3],
+            fit: Some(LineFit { per_call_ns: 130.2, fixed_ns: -3.0, r_squared: 1.0 }),
+        }],
+        skipped: vec![Skipped {
+            question: "mmio_read_latency".to_owned(),
+            target: "host".to_owned(),
+            what: "uc".to_owned(),
+            because: "there is no such memory".to_owned(),
+        }],
+        warnings: vec!["the governor is powersave".to_owned()],
+        advice: vec![Advice {
+            question: "mmio_write_bandwidth".to_owned(),
+            target: "card".to_owned(),
+            size_bytes: 64,
+            way,
+            delivered_rate_bytes_per_s_median: 1e9,
+            times_the_slowest: 12.5,
+            reason: "full lines".to_owned(),
+        }],
+        interrupted: false,
+    }
+}

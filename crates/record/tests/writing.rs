@@ -1,0 +1,180 @@
+//! Is a record written whole or not at all?
+
+mod whole_record;
+
+use lanemark_record::{Record, file};
+use std::fs;
+use std::path::{Path, PathBuf};
+use whole_record::whole_record;
+
+/// The names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn old_file(folder: &Path) -> PathBuf {
+    let path = folder.join("r.json");
+    fs::write(&path, "old").unwrap();
+    path
+}
+
+#[test]
+fn a_record_replaces_an_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = old_file(folder.path());
+    file::write(&whole_record(), &path).unwrap();
+    assert_eq!(file::read(&path).unwrap(), whole_record());
+    assert_eq!(names(folder.path()), ["r.json"]);
+}
+
+#[test]
+fn what_would_not_read_back_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = old_file(folder.path());
+    let spoiled = |spoil: fn(&mut Record)| {
+        let mut record = whole_record();
+        spoil(&mut record);
+        let error = file::write(&record, &path).unwrap_err().to_string();
+        let start = format!("{}: not written, for the record would not read back the same: ", path.display());
+        error.strip_prefix(&start).unwrap_or_else(|| panic!("{error}")).to_owned()
+    };
+    for (spoil, reason) in [
+        (
+            (|record| record.answers[0].timer_cost_ns = f64::NAN) as fn(&mut Record),
+            "line 100, column 29 of it: invalid type: null, expected f64",
+        ),
+        (
+            |record| record.answers[0].samples_ns[1] = f64::INFINITY,
+            "line 104, column 12 of it: invalid type: null, expected f64",
+        ),
+        (|record| record.answers[0].share_of_ceiling_percent = Some(f64::NAN), "a number in it is not finite"),
+        (
+            |record| record.targets[0].platform = Some((0..200).fold(1.into(), |inner, _| vec![inner].into())),
+            "line 141, column 2 of it: recursion limit exceeded",
+        ),
+    ] {
+        let found = spoiled(spoil);
+        assert!(found.starts_with(reason), "{found}");
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap().as_str(), names(folder.path())),
+            ("old", vec!["r.json".to_owned()])
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none").join("r.json");
+    let error = file::write(&whole_record(), &path).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("creating a file beside {}: ", path.display())), "{error}");
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_folder_that_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = old_file(folder.path());
+    let error = file::write(&whole_record(), &path.join("r.json")).unwrap_err().to_string();
+    assert!(error.contains("r.json/r.json: "), "{error}");
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names(folder.path())), ("old", vec!["r.json".to_owned()]));
+}
+
+#[test]
+fn a_target_that_is_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.json");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("inside"), "old").unwrap();
+    for path in [path.clone(), folder.path().join("r.json/"), folder.path().join("r.json/.")] {
+        let error = file::write(&whole_record(), &path).unwrap_err().to_string();
+        assert_eq!(error, format!("writing {}: is a directory", path.display()));
+    }
+    assert_eq!((names(folder.path()), names(&path)), (vec!["r.json".to_owned()], vec!["inside".to_owned()]));
+}
+
+#[test]
+fn a_path_that_names_nothing() {
+    assert!(file::write(&whole_record(), Path::new("")).is_err());
+    assert!(file::write(&whole_record(), Path::new("/")).is_err());
+    assert!(names(Path::new(".")).iter().all(|name| !name.starts_with(".tmp")));
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::*;
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+    /// A folder in which nothing can be made; root makes files in every folder, so it has none to offer.
+    #[test]
+    fn a_folder_that_is_read_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = old_file(folder.path());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+        if fs::write(folder.path().join("probe"), "").is_ok() {
+            eprintln!("skipped: root may write into a read-only folder; run it as another user");
+            return;
+        }
+        let error = file::write(&whole_record(), &path).unwrap_err().to_string();
+        assert!(error.starts_with("creating a file beside"), "{error}");
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap().as_str(), names(folder.path())),
+            ("old", vec!["r.json".to_owned()])
+        );
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// `--record /dev/null`, as root, must not turn the device into a file.
+    #[test]
+    fn a_device_is_written_to_and_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("null");
+        symlink("/dev/null", &path).unwrap();
+        file::write(&whole_record(), &path).unwrap();
+        assert!(fs::metadata(&path).unwrap().file_type().is_char_device());
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert_eq!(names(folder.path()), ["null"]);
+    }
+
+    #[test]
+    fn a_socket_is_no_place_for_a_record_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let error = file::write(&whole_record(), &path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("opening {}: ", path.display())), "{error}");
+        assert!(fs::metadata(&path).unwrap().file_type().is_socket());
+    }
+
+    #[test]
+    fn a_symbolic_link_stays_and_its_target_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("far")).unwrap();
+        let target = old_file(&folder.path().join("far"));
+        let link = folder.path().join("link");
+        symlink("far/r.json", &link).unwrap();
+        file::write(&whole_record(), &link).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(file::read(&target).unwrap(), whole_record());
+        assert_eq!(
+            (names(folder.path()), names(&folder.path().join("far"))),
+            (vec!["far".to_owned(), "link".to_owned()], vec!["r.json".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_new_file_is_for_all_to_read_and_an_old_one_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let new = folder.path().join("new.json");
+        file::write(&whole_record(), &new).unwrap();
+        assert_eq!(mode(&new) & 0o600, 0o600);
+        let old = old_file(folder.path());
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o600)).unwrap();
+        file::write(&whole_record(), &old).unwrap();
+        assert_eq!(mode(&old), 0o600);
+    }
+}
