@@ -126,12 +126,11 @@ fn without_figures(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {
         match c {
-            '0'..='9' if out.ends_with('#') => {}
+            '0'..='9' | '.' if out.ends_with('#') => {}
             '0'..='9' => {
                 out.truncate(out.trim_end_matches(['+', '-']).len());
                 out.push('#');
             }
-            '.' if out.ends_with('#') => {}
             c => out.push(c),
         }
     }

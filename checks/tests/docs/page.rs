@@ -140,7 +140,8 @@ fn blocks_commands_and_links_are_found() {
     let page = Page { path: "docs/x.md".to_owned(), text: text.to_owned() };
     let [console, sh] = page.blocks().try_into().unwrap();
     assert_eq!((console.line, console.note("exit"), console.has("varies")), (2, Some("2"), true));
-    let command = |command: &str, output: &[&str]| (command.to_owned(), output.iter().map(|o| (*o).to_owned()).collect());
+    let command =
+        |command: &str, output: &[&str]| (command.to_owned(), output.iter().map(|o| (*o).to_owned()).collect());
     assert_eq!(console.commands(), [command("lanemark g h", &["out"]), command("i", &[])]);
     assert_eq!(sh.commands(), [command("make j", &[]), command("make k", &[])]);
     assert_eq!(page.links(), [Path::new("docs/b/c.md")]);

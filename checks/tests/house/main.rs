@@ -38,10 +38,14 @@ fn every_rule_rejects_something_and_not_everything() {
 fn an_unknown_room_or_one_on_the_same_floor_is_refused() {
     let arrows = RULES[0].breaches;
     let breach = |room: &str, used: &str| {
-        let text = format!("[package]\nname = \"lanemark-{room}\"\n\n[dependencies]\nlanemark-{used}.workspace = true\n");
+        let text =
+            format!("[package]\nname = \"lanemark-{room}\"\n\n[dependencies]\nlanemark-{used}.workspace = true\n");
         arrows(&SourceFile::new(&format!("crates/{room}/Cargo.toml"), &text))
     };
-    assert_eq!(breach("cellar", "units"), [(1, "nobody has given cellar a floor: FLOORS in checks/tests/house/rules.rs".to_owned())]);
+    assert_eq!(
+        breach("cellar", "units"),
+        [(1, "nobody has given cellar a floor: FLOORS in checks/tests/house/rules.rs".to_owned())]
+    );
     assert_eq!(breach("sim", "cellar"), [(5, "cellar has no floor".to_owned())]);
     assert_eq!(breach("sim", "model"), [(5, "sim (floor 3) uses model (floor 3)".to_owned())]);
     assert_eq!(breach("sim", "report"), [(5, "sim (floor 3) uses report (floor 4)".to_owned())]);

@@ -20,8 +20,29 @@ const FACES: &[&str] = &["cli"];
 
 /// Words of the specification that the engine does not know.
 const PCIE_WORDS: &[&str] = &[
-    "bar", "bars", "bdf", "completer", "completion", "credit", "credits", "dllp", "doorbell", "downstream", "endpoint",
-    "iova", "mmio", "mps", "mrrs", "pci", "pcie", "posted", "rcb", "requester", "tlp", "tlps", "upstream",
+    "bar",
+    "bars",
+    "bdf",
+    "completer",
+    "completion",
+    "credit",
+    "credits",
+    "dllp",
+    "doorbell",
+    "downstream",
+    "endpoint",
+    "iova",
+    "mmio",
+    "mps",
+    "mrrs",
+    "pci",
+    "pcie",
+    "posted",
+    "rcb",
+    "requester",
+    "tlp",
+    "tlps",
+    "upstream",
 ];
 
 /// Lines of a source file after which a second noun is likely.
@@ -81,7 +102,10 @@ pub const RULES: &[Rule] = &[
         name: "nothing gives up outside tests",
         breaches: giving_up,
         broken_by: ("crates/fit/src/lib.rs", "fn f() {\n    g()\n        .unwrap();\n}\n"),
-        kept_by: ("crates/fit/src/lib.rs", "fn f() { g().unwrap_or(1); }\n#[cfg(test)]\nmod tests { fn t() { g().unwrap() } }\n"),
+        kept_by: (
+            "crates/fit/src/lib.rs",
+            "fn f() { g().unwrap_or(1); }\n#[cfg(test)]\nmod tests { fn t() { g().unwrap() } }\n",
+        ),
     },
     Rule {
         name: "no path of somebody's machine",

@@ -178,8 +178,7 @@ fn walk(folder: &Path, ignored: &[String], files: &mut Vec<SourceFile>) {
 fn test_modules(file: &SourceFile) -> Vec<String> {
     let Some(path) = file.path.strip_suffix(".rs") else { return Vec::new() };
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let folder =
-        if matches!(name, "lib" | "main" | "mod") { folder.to_owned() } else { format!("{folder}/{name}") };
+    let folder = if matches!(name, "lib" | "main" | "mod") { folder.to_owned() } else { format!("{folder}/{name}") };
     let code = without_comments(&file.text);
     code.split(FOR_TESTS)
         .skip(1)

@@ -1,10 +1,11 @@
-//! What a record means: which way to use, and why.
+//! What a record means: which way to use and what stands out, and why.
 //!
 //! Reads answers only; it measures nothing and knows no machine.
 
 #![forbid(unsafe_code)]
 
-use lanemark_record::{Advice, Answer, Quantity, Record};
+use lanemark_record::{Advice, Answer, Finding, Quantity, Record};
+use lanemark_units::format_size;
 
 /// The best way per target, bandwidth question and size, where there is more than one to choose from.
 ///
@@ -45,6 +46,52 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
         times_the_slowest: fastest / slowest,
         reason: reason(first, last),
     })
+}
+
+/// How many times slower a larger transfer must be to stand out.
+const CLIFF: f64 = 3.0;
+
+/// Sizes at which one way suddenly becomes several times slower although it moves more, with the reason
+/// that its packets give.
+#[must_use]
+pub fn cliffs(record: &Record) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, smaller) in record.answers.iter().enumerate() {
+        let same_way = |answer: &&Answer| {
+            answer.target == smaller.target
+                && answer.question == smaller.question
+                && answer.way == smaller.way
+                && answer.alignment_bytes == smaller.alignment_bytes
+                && answer.size_bytes > smaller.size_bytes
+        };
+        let next = record.answers[place + 1..].iter().filter(same_way).min_by_key(|answer| answer.size_bytes);
+        let Some(larger) = next.filter(|_| smaller.quantity == Quantity::Bandwidth) else { continue };
+        let (Some(before), Some(after)) = (rate(smaller), rate(larger)) else { continue };
+        if before / after >= CLIFF {
+            found.push(Finding {
+                question: smaller.question.clone(),
+                target: smaller.target.clone(),
+                text: cliff(smaller, larger, before / after, record),
+            });
+        }
+    }
+    found
+}
+
+fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
+    let (from, to) = (format_size(smaller.size_bytes), format_size(larger.size_bytes));
+    let mut text = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.way);
+    let requests = |answer: &Answer| answer.tlps.map(|tlps| (tlps.writes + tlps.reads) as f64 / answer.passes.max(1) as f64);
+    if let (Some(few), Some(many)) = (requests(smaller), requests(larger)) {
+        text += &format!(": {from} take {few:.0} request TLPs, {to} take {many:.0}");
+        let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
+        if larger.way.access == "memcpy" && a_byte_each {
+            let memcpy = record.targets.iter().find(|target| target.name == larger.target).map(|target| &target.memcpy);
+            let variant = memcpy.map_or("this memcpy", String::as_str);
+            text += &format!("; {variant} uses rep movsb there, which on this memory type moves one byte a store");
+        }
+    }
+    text
 }
 
 fn rate(answer: &Answer) -> Option<f64> {
@@ -120,6 +167,7 @@ mod tests {
             skipped: vec![],
             warnings: vec![],
             advice: vec![],
+            findings: vec![],
             interrupted: false,
         }
     }
@@ -135,6 +183,27 @@ mod tests {
         let found: Vec<(u64, &str, f64)> =
             advice.iter().map(|advice| (advice.size_bytes, advice.way.access.as_str(), advice.times_the_slowest)).collect();
         assert_eq!(found, [(64, "memcpy", 4.0), (128, "4", 1.5)]);
+    }
+
+    #[test]
+    fn a_way_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
+        let found = cliffs(&record(vec![answer("memcpy", 1024, Some(3e9)), answer("memcpy", 2048, Some(1e9))]));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].text, "WC memcpy falls 3-fold between 1KiB and 2KiB");
+        assert_eq!(cliffs(&record(vec![answer("memcpy", 1024, Some(2.99e9)), answer("memcpy", 2048, Some(1e9))])), []);
+        assert_eq!(cliffs(&record(vec![answer("4", 1024, Some(9e9)), answer("memcpy", 2048, Some(1e9))])), []);
+    }
+
+    #[test]
+    fn a_cliff_into_rep_movsb_is_explained_by_its_packets() {
+        let with_tlps = |size, rate, writes| {
+            let mut answer = answer("memcpy", size, Some(rate));
+            answer.tlps = Some(lanemark_record::Tlps { writes, reads: 0, completions: 0, payload_bytes: size });
+            answer
+        };
+        let found = cliffs(&record(vec![with_tlps(1024, 0.19e9, 37), with_tlps(2048, 0.007e9, 2048)]));
+        assert!(found[0].text.contains("1KiB take 37 request TLPs, 2KiB take 2048"), "{}", found[0].text);
+        assert!(found[0].text.contains("rep movsb"), "{}", found[0].text);
     }
 
     #[test]

@@ -92,6 +92,7 @@ impl Run {
             skipped,
             warnings: Vec::new(),
             advice: Vec::new(),
+            findings: Vec::new(),
             interrupted: false,
         };
         let stand_ins = targets.iter().map(|_| None).collect();
@@ -226,6 +227,7 @@ impl Run {
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
         }
         self.record.advice = lanemark_advise::best_ways(&self.record);
+        self.record.findings = lanemark_advise::cliffs(&self.record);
         let impossible: Vec<String> = self.record.answers.iter().filter_map(Answer::impossible).collect();
         self.record.warnings.extend(impossible.iter().cloned());
         if let Some(path) = &args.record {

@@ -232,6 +232,7 @@ mod tests {
             skipped: vec![],
             warnings: vec![],
             advice: vec![],
+            findings: vec![],
             interrupted: false,
         }
     }

@@ -42,6 +42,8 @@ pub struct Record {
     pub warnings: Vec<String>,
     /// Which way to use, per target, direction and size.
     pub advice: Vec<Advice>,
+    /// What stands out in the answers, and why.
+    pub findings: Vec<Finding>,
     /// Whether the run was ended early; what was measured until then is here.
     pub interrupted: bool,
 }
@@ -130,6 +132,18 @@ pub struct Advice {
     pub times_the_slowest: f64,
     /// Why, in one sentence.
     pub reason: String,
+}
+
+/// Something that stands out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// The question whose answers show it.
+    pub question: String,
+    /// On which target.
+    pub target: String,
+    /// What it is and why, in a sentence without a full stop.
+    pub text: String,
 }
 
 /// The JSON Schema of [`Record`], as text with a final newline.

@@ -37,17 +37,17 @@ fn numbers_that_are_none() {
     for (bad, what) in [("1e999", "number out of range"), ("NaN", "expected value"), ("-Infinity", "invalid number")] {
         let error = read(text("\"timer_cost_ns\": -0.0", &format!("\"timer_cost_ns\": {bad}")).as_bytes()).unwrap_err();
         let message = error.to_string();
-        assert!(message.starts_with("r.json: line 100, column ") && message.ends_with(HELP), "{message}");
+        assert!(message.starts_with("r.json: line 103, column ") && message.ends_with(HELP), "{message}");
         assert!(message.contains(what), "{message}");
     }
     refused(
         &text("\"passes\": 7", "\"passes\": 7.5"),
-        &format!("r.json: line 101, column 20: invalid type: floating point `7.5`, expected u64{HELP}"),
+        &format!("r.json: line 104, column 19: invalid type: floating point `7.5`, expected u64{HELP}"),
     );
     refused(
         &text("\"passes\": 7", "\"passes\": 18446744073709551616"),
         &format!(
-            "r.json: line 101, column 36: invalid type: floating point `1.8446744073709552e19`, expected u64{HELP}"
+            "r.json: line 104, column 36: invalid type: floating point `1.8446744073709552e+19`, expected u64{HELP}"
         ),
     );
 }
@@ -57,7 +57,7 @@ fn unknown_missing_and_doubled_keys() {
     refused(
         &text("\"passes\": 7", "\"passes\": 7,\n      \"speed\": 1"),
         &format!(
-            "r.json: line 102, column 13: unknown field `speed`, expected one of `question`, `target`, `way`, \
+            "r.json: line 105, column 13: unknown field `speed`, expected one of `question`, `target`, `way`, \
              `size_bytes`, `alignment_bytes`, `quantity`, `latency_ns`, `issue_rate_bytes_per_s`, \
              `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `formula`, `tlps`, \
              `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `fit`{HELP}"
@@ -69,7 +69,7 @@ fn unknown_missing_and_doubled_keys() {
     );
     refused(
         &text("\"passes\": 7", "\"passes\": 7, \"passes\": 8"),
-        &format!("r.json: line 101, column 29: duplicate field `passes`{HELP}"),
+        &format!("r.json: line 104, column 27: duplicate field `passes`{HELP}"),
     );
 }
 
@@ -96,14 +96,15 @@ fn a_schema_that_is_none() {
         ("1.0", "invalid type: floating point `1.0`"),
         ("null", "invalid type: null"),
         ("[1]", "invalid type: sequence"),
-        ("18446744073709551616", "invalid type: floating point `1.8446744073709552e19`"),
+        ("18446744073709551616", "invalid type: floating point `1.8446744073709552e"),
     ] {
         let error = read(text("\"schema\": 1", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
         let (place, rest) = error.split_at("r.json: line 2, column ".len());
         assert_eq!(place, "r.json: line 2, column ");
         let (_, rest) = rest.split_once(": ").unwrap();
         let what = what.replace("invalid value: integer `-1`", "invalid type: integer `-1`");
-        assert_eq!(rest, format!("{what}, expected the whole number 1 for the key `schema`{HELP}"));
+        assert!(rest.starts_with(&what), "{rest}");
+        assert!(rest.ends_with(&format!(", expected the whole number 1 for the key `schema`{HELP}")), "{rest}");
     }
     refused("{}", &format!("r.json: line 1, column 2: missing field `schema`{HELP}"));
 }
@@ -147,11 +148,12 @@ fn nesting_of_any_depth_does_not_overflow_the_stack() {
     };
     let unknown = nested("{\"schema\": 1, \"x\": ", "}");
     assert!(unknown.contains("unknown field `x`"), "{unknown}");
-    let platform = text("{\n        \"schema\": 7", "MARK");
-    let (before, rest) = platform.split_once("MARK").unwrap();
-    let rest = &rest[rest.find("\n      \"origins\"").unwrap()..];
-    let deep = nested(before, &format!(",{rest}"));
-    assert!(deep.starts_with("r.json: line 17, column ") && deep.contains("recursion limit exceeded"), "{deep}");
+    let mut record = whole_record();
+    record.targets[0].platform = Some("DEEP".into());
+    let text = file::to_json(&record);
+    let (before, after) = text.split_once("\"DEEP\"").unwrap();
+    let deep = nested(before, after);
+    assert!(deep.starts_with("r.json: line 19, column ") && deep.contains("recursion limit exceeded"), "{deep}");
 }
 
 /// Whatever comes out is one line that says where; or the record is sound and reads back the same.

@@ -44,11 +44,11 @@ fn what_would_not_read_back_is_not_written() {
     for (spoil, reason) in [
         (
             (|record| record.answers[0].timer_cost_ns = f64::NAN) as fn(&mut Record),
-            "line 100, column 29 of it: invalid type: null, expected f64",
+            "line 103, column 27 of it: invalid type: null, expected f64",
         ),
         (
             |record| record.answers[0].samples_ns[1] = f64::INFINITY,
-            "line 104, column 12 of it: invalid type: null, expected f64",
+            "line 107, column 12 of it: invalid type: null, expected f64",
         ),
         (|record| record.answers[0].share_of_ceiling_percent = Some(f64::NAN), "a number in it is not finite"),
         (

@@ -18,6 +18,7 @@ pub(crate) fn empty() -> Record {
         skipped: vec![],
         warnings: vec![],
         advice: vec![],
+        findings: vec![],
         interrupted: false,
     }
 }

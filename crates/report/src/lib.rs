@@ -11,7 +11,7 @@
 //! ```
 //! # let text = r#"{"schema": 1, "tool": {"name": "lanemark", "version": "0"}, "command": [],
 //! #   "written_unix_s": null, "targets": [], "answers": [], "skipped": [], "warnings": [],
-//! #   "advice": [], "interrupted": false}"#;
+//! #   "advice": [], "findings": [], "interrupted": false}"#;
 //! let record = lanemark_record::file::from_bytes(text.as_bytes(), "r.json".as_ref())?;
 //! print!("{}", lanemark_report::tables(&record, Some(120)));
 //! let page = lanemark_report::html(&record, &[])?;

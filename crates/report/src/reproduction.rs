@@ -32,7 +32,7 @@ pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> St
 
 /// The rows whose notes a reader should see.
 fn noted(reproduction: &Reproduction) -> impl Iterator<Item = &Row> {
-    reproduction.rows.iter().filter(|row| row.verdict != Verdict::Agrees && !row.note.is_empty())
+    reproduction.rows.iter().filter(|row| !row.note.is_empty())
 }
 
 /// The rows as a table; where they do not fit with what each says, that stands on a line of its own.

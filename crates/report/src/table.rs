@@ -4,7 +4,7 @@ use crate::advice::Topic;
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
 use crate::panel::{Line, Panel, Point, words};
-use lanemark_record::{LineFit, Record, Skipped, TargetKind};
+use lanemark_record::{Finding, LineFit, Record, Skipped, TargetKind};
 
 /// Ways up to which all are shown.
 const ALL_UP_TO: usize = 12;
@@ -28,6 +28,8 @@ pub fn tables(record: &Record, width: Option<u16>) -> String {
     let mut blocks = vec![head(record, width), wrap(&key(&panels), width, 2)];
     blocks.extend(panels.iter().map(|panel| block(panel, width)));
     blocks.push(advice(record, width));
+    let findings: Vec<String> = record.findings.iter().map(finding_in_words).collect();
+    blocks.push(list("What stands out", &findings, width));
     blocks.push(skipped(&record.skipped, width));
     blocks.push(list("Warnings", &record.warnings, width));
     blocks.retain(|block| !block.is_empty());
@@ -274,6 +276,11 @@ fn advice(record: &Record, width: Option<u16>) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// One line about a finding.
+pub(crate) fn finding_in_words(finding: &Finding) -> String {
+    format!("{} of {}: {}", crate::panel::title(&finding.question), finding.target, finding.text)
 }
 
 /// What was skipped for one reason.

@@ -72,7 +72,9 @@ impl Tlp {
     /// Bytes that count.
     #[must_use]
     pub const fn enabled_bytes(&self) -> u32 {
-        self.byte_mask().count_ones()
+        // Only the first and the last DW may be partial.
+        let last = if self.length_dw > 1 { 4 - self.last_be.count_ones() } else { 0 };
+        self.length_dw as u32 * 4 - (4 - self.first_be.count_ones()) - last
     }
 }
 
@@ -106,6 +108,7 @@ mod tests {
                 let tlp = write(address, len);
                 let mask = tlp.byte_mask() << (tlp.address % 64);
                 assert_eq!(mask, (((1_u128 << len) - 1) << address) as u64, "{len} B at {address}");
+                assert_eq!(u64::from(tlp.enabled_bytes()), len);
             }
         }
         assert_eq!(write(0, 64).byte_mask(), u64::MAX);

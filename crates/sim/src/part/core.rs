@@ -214,6 +214,12 @@ impl Core {
         self.is_done() && self.wc.leaving() == 0 && self.wc.open() == 0 && !self.store_out && self.reads_out == 0
     }
 
+    /// Lines it has gathered stores to.
+    #[must_use]
+    pub fn lines_open(&self) -> u32 {
+        self.wc.open()
+    }
+
     /// When the front end was done with the last instruction.
     #[must_use]
     pub fn issued_at(&self) -> Ticks {

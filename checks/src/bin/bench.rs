@@ -1,0 +1,147 @@
+//! How fast are simulator, formulas and program? Each beside a baseline, in the same run.
+//!
+//! These machines are noisy: every figure is the median of several rounds, rounds of the compared things
+//! alternate, and the ratio is taken round by round. Nothing here fails; `docs/performance.md` keeps a
+//! table with date and machine.
+
+use lanemark_machine::{Access, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
+use lanemark_model::predict;
+use lanemark_platform::{Platform, preset};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::{MemoryType, Ticks};
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+const ROUNDS: usize = 5;
+/// 4 MiB.
+const PASS_BYTES: u64 = 4 << 20;
+/// Passes that make 1 GiB.
+const PASSES: u64 = 256;
+
+fn main() {
+    let card = match preset("card-gen5-x16") {
+        Some(Ok(card)) => card,
+        _ => return eprintln!("the built-in card cannot be read"),
+    };
+    println!("{:<66} {:>14} {:>10} {:>10}", "what (median of 5 rounds)", "figure", "min", "max");
+    simulator(&card);
+    predictions(&card);
+    program();
+}
+
+/// 1 GiB of 64 B write-combining stores through one link, beside plain arithmetic for the same packets.
+fn simulator(card: &Platform) {
+    let Ok(mut machine) = SimulatedMachine::new(card) else { return };
+    let Some(region) = machine.facts().storage().cloned() else { return };
+    let span = Span { at: region.at, len: PASS_BYTES, memory_type: MemoryType::Wc };
+    let stream = Stream::over(Verb::Store, Access::Plain(Width::B64), span);
+    let plan = |passes| Plan {
+        timeout: Ticks::whole_ns(100_000_000_000),
+        ..Plan::on_one_core(vec![Op::Stream(stream.clone())], passes)
+    };
+    let mut samples = Samples::wanted(1);
+    let (mut hops, mut plain, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        if machine.run(&plan(PASSES), &mut samples).is_err() {
+            return eprintln!("the simulator did not run the plan");
+        }
+        let tlps = samples.traffic.map_or(0, |traffic| traffic.write_tlps) as f64;
+        let simulated = tlps / start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        black_box(busy_until(tlps as u64));
+        let arithmetic = tlps / start.elapsed().as_secs_f64();
+        // A TLP takes two hops: core to root complex, root complex to endpoint.
+        hops.push(2.0 * simulated / 1e6);
+        plain.push(2.0 * arithmetic / 1e6);
+        ratios.push(arithmetic / simulated);
+    }
+    row("simulator: 1 GiB of 64 B WC writes, million TLP-hops a second", hops);
+    row("  baseline: busy-until arithmetic with credits, no bytes, no causes", plain);
+    row("  baseline over simulator, times", ratios);
+}
+
+/// The least that could be done for each packet: two servers and a credit loop.
+fn busy_until(tlps: u64) -> u64 {
+    let (mut link, mut device, mut returned) = (0_u64, 0_u64, [0_u64; 127]);
+    for tlp in 0..tlps {
+        let slot = (tlp % 127) as usize;
+        link = link.max(returned[slot]) + black_box(5722);
+        device = device.max(link + 491_520) + 8192;
+        returned[slot] = device + 491_520;
+    }
+    device
+}
+
+/// Formulas a second, beside building the same plans without asking.
+fn predictions(card: &Platform) {
+    const COUNT: u64 = 200_000;
+    let Some(region) = card.region("memory") else { return };
+    let at = lanemark_units::BarOffset { bar: region.bar.value as u8, offset: 0 };
+    let plan = |size: u64| {
+        let span = Span { at, len: 64 << (size % 16), memory_type: MemoryType::Wc };
+        Plan::on_one_core(vec![Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B64), span))], 16)
+    };
+    let (mut asked, mut built) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for size in 0..COUNT {
+            black_box(predict(card, &black_box(plan(size))));
+        }
+        asked.push(COUNT as f64 / start.elapsed().as_secs_f64() / 1e6);
+        let start = Instant::now();
+        for size in 0..COUNT {
+            black_box(plan(size));
+        }
+        built.push(COUNT as f64 / start.elapsed().as_secs_f64() / 1e6);
+    }
+    row("formulas: million predictions a second, plan included", asked);
+    row("  baseline: million plans built a second", built);
+}
+
+/// Whole processes: `--help` and the default `bench`, beside `true`.
+fn program() {
+    let Some(lanemark) = beside_this_program() else {
+        return println!("lanemark is not built: cargo build --release");
+    };
+    let folder = std::env::temp_dir().join(format!("lanemark-bench-{}", std::process::id()));
+    if std::fs::create_dir_all(&folder).is_err() {
+        return eprintln!("{} cannot be made", folder.display());
+    }
+    let run = |program: &PathBuf, args: &[&str]| {
+        let start = Instant::now();
+        let child = Command::new(program)
+            .args(args)
+            .current_dir(&folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        child.is_ok().then(|| start.elapsed().as_secs_f64() * 1e3)
+    };
+    let nothing = PathBuf::from("true");
+    let of = |program: &PathBuf, args: &[&str], rounds| (0..rounds).filter_map(|_| run(program, args)).collect();
+    row("lanemark --help, ms", of(&lanemark, &["--help"], 21));
+    row("  baseline: true, ms", of(&nothing, &[], 21));
+    row("lanemark bench, as a newcomer runs it, ms", of(&lanemark, &["bench"], 3));
+    row("lanemark reproduce, ms", of(&lanemark, &["reproduce"], 3));
+    if std::fs::remove_dir_all(&folder).is_err() {
+        eprintln!("{} is left behind", folder.display());
+    }
+}
+
+fn beside_this_program() -> Option<PathBuf> {
+    let lanemark = std::env::current_exe().ok()?.with_file_name("lanemark");
+    lanemark.is_file().then_some(lanemark)
+}
+
+fn row(what: &str, mut values: Vec<f64>) {
+    values.sort_by(f64::total_cmp);
+    match (values.first(), values.last()) {
+        (Some(least), Some(most)) => {
+            println!("{what:<66} {:>14.2} {least:>10.2} {most:>10.2}", values[values.len() / 2]);
+        }
+        _ => println!("{what:<66} {:>14}", "none"),
+    }
+}

@@ -1,0 +1,104 @@
+//! Do we still reproduce what was published? Every row, every bound, every fitted number.
+
+use lanemark_experiment::{PAPERS, fittings, reproduce};
+use lanemark_record::{Class, Reproduction, Verdict};
+use std::fmt::Write;
+
+fn all() -> Vec<Reproduction> {
+    PAPERS.iter().map(|paper| reproduce(paper, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+/// Our figures as the committed table shows them.
+fn table(reproduction: &Reproduction) -> String {
+    let mut text = "id,simulated,formula,class,verdict\n".to_owned();
+    for row in &reproduction.rows {
+        let digits = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.4}"));
+        let class = format!("{:?}", row.class).to_lowercase();
+        let verdict = format!("{:?}", row.verdict);
+        let _ = writeln!(text, "{},{},{},{class},{verdict}", row.id, digits(row.simulated), digits(row.formula));
+    }
+    text
+}
+
+#[test]
+fn every_row_agrees_or_is_explained_and_every_bound_is_met() {
+    for reproduction in all() {
+        for row in &reproduction.rows {
+            assert_ne!(row.verdict, Verdict::Disagrees, "{}: {row:?}", reproduction.paper);
+        }
+        for bound in &reproduction.bounds {
+            assert!(bound.met, "{}: {bound:?}", reproduction.paper);
+        }
+    }
+}
+
+#[test]
+fn our_figures_are_the_committed_ones() {
+    for reproduction in all() {
+        let path = format!("{}/../experiments/{}/expected.csv", env!("CARGO_MANIFEST_DIR"), reproduction.paper);
+        let ours = table(&reproduction);
+        if std::env::var_os("LANEMARK_WRITE_EXPECTED").is_some() {
+            std::fs::write(&path, &ours).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        let hint = "look at the difference; if it is meant, run the test again with LANEMARK_WRITE_EXPECTED=1";
+        assert_eq!(ours, committed, "experiments/{}/expected.csv: {hint}", reproduction.paper);
+    }
+}
+
+#[test]
+fn most_of_what_is_compared_is_predicted() {
+    for reproduction in all() {
+        let count = |class| {
+            let compared = reproduction.rows.iter().filter(|row| row.error_percent.is_some());
+            compared.filter(|row| row.class == class).count()
+        };
+        assert!(count(Class::Predicted) > count(Class::Fitted), "{}", reproduction.paper);
+    }
+}
+
+#[test]
+fn no_figure_a_parameter_was_fitted_to_is_called_predicted() {
+    for (paper, reproduction) in PAPERS.iter().zip(all()) {
+        for fitting in fittings(paper).unwrap() {
+            for id in fitting.data() {
+                let row = reproduction.rows.iter().find(|row| row.id == *id);
+                assert_eq!(row.map(|row| row.class), Some(Class::Fitted), "{}: {id}", paper.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_row_called_fitted_is_data_of_a_fit_or_derived_from_it() {
+    for (paper, reproduction) in PAPERS.iter().zip(all()) {
+        let data: Vec<String> = fittings(paper).unwrap().iter().flat_map(|fit| fit.data().to_vec()).collect();
+        for row in reproduction.rows.iter().filter(|row| row.class == Class::Fitted) {
+            let derived = paper.experiment.split("[[figure]]").any(|figure| {
+                figure.contains(&format!("id = \"{}\"", row.id)) && data.iter().any(|id| figure.contains(&format!("\"{id}\"")))
+            });
+            assert!(data.contains(&row.id) || derived, "{}: {} is called fitted, and no fit has it", paper.name, row.id);
+        }
+    }
+}
+
+#[test]
+fn every_fitted_number_of_a_platform_fits_better_than_its_neighbours() {
+    for paper in PAPERS {
+        for fitting in fittings(paper).unwrap() {
+            let now: Vec<f64> = fitting.parameters().iter().map(|parameter| parameter.1).collect();
+            let squares = |values: &[f64]| -> f64 {
+                fitting.residuals(values).unwrap().iter().map(|residual| residual * residual).sum()
+            };
+            let best = squares(&now);
+            for place in 0..now.len() {
+                for factor in [0.99, 1.01] {
+                    let mut beside = now.clone();
+                    beside[place] *= factor;
+                    let key = &fitting.parameters()[place].0;
+                    assert!(best < squares(&beside), "{}: {key} = {} fits better than {}", paper.name, beside[place], now[place]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Nothing is allocated for a TLP: after warm-up, a thousand more passes allocate nothing.
+
+// A global allocator is unsafe by its nature; this one hands everything to the system's and counts.
+#![allow(unsafe_code)]
+
+mod stage;
+
+use lanemark_machine::{Lane, Op};
+use lanemark_sim::Board;
+use lanemark_units::MemoryType;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes to the system's allocator with the arguments it came with.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from `alloc` above, so from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as for `dealloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations while the core does `passes` passes, from an idle board to an idle board.
+fn allocations(board: &mut Board, lane: &Lane, passes: u64) -> u64 {
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    board.start(lane, passes, 0);
+    while board.step() {}
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
+// One test only: the counter is the process's, and tests of one binary run side by side.
+#[test]
+fn after_warm_up_a_thousand_more_passes_allocate_nothing() {
+    let streams: [(&str, Vec<Op>); 4] = [
+        ("WC stores of 64 B", vec![stage::store(64, stage::span("sram", MemoryType::Wc, 0, 4096))]),
+        ("UC stores of 4 B", vec![stage::store(4, stage::span("sram", MemoryType::Uc, 0, 256))]),
+        ("UC loads of 8 B", vec![stage::load(8, stage::span("sram", MemoryType::Uc, 0, 256))]),
+        ("WC loads of 64 B", vec![stage::load(64, stage::span("sram", MemoryType::Wc, 0, 256))]),
+    ];
+    for (what, body) in streams {
+        let mut board = Board::new(&stage::platform("8B", &[])).unwrap();
+        let lane = Lane { core: 0, body };
+        allocations(&mut board, &lane, 10);
+        // To start a lane copies its body; that is all there is, however long it runs.
+        let to_start = allocations(&mut board, &lane, 1);
+        assert_eq!(allocations(&mut board, &lane, 1001), to_start, "{what}");
+    }
+}

@@ -1,0 +1,120 @@
+//! A simulation is a value: the same platform and plan give the same result to the byte, two live side by
+//! side, and nothing leaks.
+
+mod random;
+mod stage;
+
+use lanemark_machine::{Cause, Machine, Samples};
+use lanemark_sim::{Board, SimulatedMachine};
+use random::{Random, plan};
+
+/// Everything a run leaves behind, as text.
+fn trace(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let mut machine = SimulatedMachine::new(&random.platform()).unwrap();
+    machine.board_mut().crossings = Some(Vec::new());
+    for core in 0..machine.board_mut().cores() {
+        machine.board_mut().observe_loads(core);
+    }
+    let plan = plan(&mut random, &machine);
+    let mut samples = Samples::wanted(2);
+    let result = machine.run(&plan, &mut samples);
+    let board = machine.board_mut();
+    let loads: Vec<_> = (0..board.cores()).map(|core| board.loads_seen(core).to_vec()).collect();
+    format!("{result:?} {samples:?} {:?} {:?} {loads:?}", board.crossings, board.crossed())
+}
+
+#[test]
+fn the_same_platform_and_plan_give_the_same_trace_to_the_byte() {
+    for seed in 0..150 {
+        assert_eq!(trace(seed), trace(seed), "seed {seed}");
+    }
+}
+
+/// A board with its plan's lanes started.
+fn started(seed: u64) -> Board {
+    let mut random = Random::new(seed);
+    let machine = SimulatedMachine::new(&random.platform()).unwrap();
+    let plan = plan(&mut random, &machine);
+    let mut board = Board::new(&Random::new(seed).platform()).unwrap();
+    board.crossings = Some(Vec::new());
+    for lane in &plan.lanes {
+        board.start(lane, plan.passes, 0);
+    }
+    board
+}
+
+fn state(board: &Board) -> String {
+    let waits = (0..board.cores()).map(|core| board.waits(core)).collect::<Vec<[_; Cause::ALL.len()]>>();
+    format!("{:?} {:?} {:?} {waits:?}", board.now(), board.crossings, board.crossed())
+}
+
+#[test]
+fn two_boards_stepped_in_turn_give_the_same_as_each_alone() {
+    for seed in 0..60 {
+        let alone = [seed, seed + 1000].map(|seed| {
+            let mut board = started(seed);
+            while board.step() {}
+            state(&board)
+        });
+        let [mut one, mut other] = [seed, seed + 1000].map(started);
+        loop {
+            let went = (one.step(), other.step());
+            if went == (false, false) {
+                break;
+            }
+        }
+        assert_eq!([state(&one), state(&other)], alone, "seed {seed}");
+    }
+}
+
+#[test]
+fn small_slices_of_time_give_the_same_as_one_large_one() {
+    for seed in 0..60 {
+        let mut whole = started(seed);
+        while whole.step() {}
+        let mut sliced = started(seed);
+        while let Some(next) = sliced.next_at() {
+            assert!(next >= sliced.now(), "seed {seed}: time runs backwards");
+            sliced.run_until(next);
+            assert_eq!(sliced.now(), next);
+        }
+        assert_eq!(state(&sliced), state(&whole), "seed {seed}");
+    }
+}
+
+#[test]
+fn no_payload_slot_leaks() {
+    for seed in 0..400 {
+        let mut board = started(seed);
+        while board.step() {}
+        let gathered: usize = (0..board.cores()).map(|core| board.core(core).lines_open() as usize).sum();
+        assert_eq!(board.slots_in_use(), gathered, "seed {seed}: each open line has one, nobody else");
+        for core in 0..board.cores() {
+            board.flush(core);
+        }
+        while board.step() {}
+        assert_eq!(board.slots_in_use(), 0, "seed {seed}");
+        assert!((0..board.cores()).all(|core| board.core(core).is_drained()), "seed {seed}");
+    }
+}
+
+#[test]
+fn samples_of_a_plan_that_starts_on_a_quiet_board_are_equal() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let mut machine = SimulatedMachine::new(&random.platform()).unwrap();
+        let mut plan = plan(&mut random, &machine);
+        // Caches and streaming buffers keep lines from one sample to the next; stores alone leave nothing.
+        for lane in &mut plan.lanes {
+            lane.body.retain(random::only_stores);
+        }
+        plan.lanes.retain(|lane| !lane.body.is_empty());
+        if plan.lanes.is_empty() {
+            continue;
+        }
+        let mut samples = Samples::wanted(3);
+        machine.run(&plan, &mut samples).unwrap();
+        assert!(samples.taken.windows(2).all(|pair| pair[0] == pair[1]), "seed {seed}: {:?}", samples.taken);
+    }
+}

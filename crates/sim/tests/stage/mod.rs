@@ -1,0 +1,257 @@
+//! A stage for tests: one platform with every kind of region and round numbers, and short ways to let its
+//! cores act and to see what the device got.
+
+#![allow(dead_code)] // Each test binary uses its part of the stage.
+
+use lanemark_machine::{Access, Cause, Fence, Lane, Op, Span, Stream, Verb, Width};
+use lanemark_platform::{Origin, Platform};
+use lanemark_sim::part::core::Seen;
+use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::{Board, Crossing, TlpKind};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
+
+/// Six write-combining buffers; a core's round trip of 100 ns; a Gen2 x8 link (22 ns for 64 B, 4 DW header);
+/// 100 ns one way; 50 ns into and out of the endpoint; 10 ns a beat.
+pub const TEXT: &str = r#"
+schema = 1
+name = "stage"
+summary = "for tests"
+
+[core]
+name = "a core"
+vendor = { value = "intel", assumed = "test" }
+cores = { value = 2, assumed = "test" }
+clock_ghz = { value = 1.0, assumed = "test" }
+vector_bytes = { value = 64, assumed = "test" }
+direct_stores = { value = true, assumed = "test" }
+memcpy = { value = "glibc-2.20-avx-unaligned", assumed = "test" }
+store_buffer_entries = { value = 8, assumed = "test" }
+wc_buffers = { value = 6, assumed = "test" }
+wc_partial_flush = { value = "POLICY", assumed = "test" }
+wc_loads_in_flight = { value = 2, assumed = "test" }
+streaming_load_buffers = { value = 2, assumed = "test" }
+fill_buffers = { value = 4, assumed = "test" }
+cached_load_ns = { value = 4, assumed = "test" }
+sfence_ns = { value = 2, assumed = "test" }
+lfence_ns = { value = 2, assumed = "test" }
+mfence_ns = { value = 10, assumed = "test" }
+timestamp_ns = { value = 1, assumed = "test" }
+
+[driver]
+call_ns = { value = 200, assumed = "test" }
+copy_bytes = { value = 8, assumed = "test" }
+
+[root_complex]
+core_round_trip_ns = { value = 100, assumed = "test" }
+posted_queue_entries = { value = 8, assumed = "test" }
+
+[link]
+generation = { value = 2, assumed = "test" }
+width_lanes = { value = 8, assumed = "test" }
+mps_bytes = { value = 128, assumed = "test" }
+one_way_ns = { value = 100, assumed = "test" }
+posted_header_credits = { value = 32, assumed = "test" }
+posted_data_credits = { value = 256, assumed = "test" }
+nonposted_header_credits = { value = 32, assumed = "test" }
+
+[endpoint]
+name = "a card"
+ingress_ns = { value = 50, assumed = "test" }
+egress_ns = { value = 50, assumed = "test" }
+
+[[bar]]
+index = { value = 0, assumed = "test" }
+address_bytes = { value = 0x1000000000, assumed = "test" }
+size_bytes = { value = "1MiB", assumed = "test" }
+prefetchable = { value = true, assumed = "test" }
+REGIONS"#;
+
+const REGIONS: [(&str, u64); 4] = [("registers", 0), ("fifo", 0x1000), ("sram", 0x10000), ("ddr", 0x80000)];
+
+/// Bus address of the stage's BAR.
+pub const BAR: u64 = 0x10_0000_0000;
+
+/// The stage's platform with its policy for partial flushes and some numbers replaced.
+pub fn platform(policy: &str, changes: &[(&str, f64)]) -> Platform {
+    let regions: String = REGIONS
+        .iter()
+        .map(|(name, offset)| {
+            let size = if *name == "sram" || *name == "ddr" { "64KiB" } else { "4KiB" };
+            let beat = if *name == "ddr" { 64 } else { 16 };
+            format!(
+                r#"
+[[region]]
+name = "{name}"
+bar = {{ value = 0, assumed = "test" }}
+offset_bytes = {{ value = {offset}, assumed = "test" }}
+size_bytes = {{ value = "{size}", assumed = "test" }}
+kind = {{ value = "{name}", assumed = "test" }}
+beat_bytes = {{ value = {beat}, assumed = "test" }}
+beat_ns = {{ value = 10, assumed = "test" }}
+read_ns = {{ value = 40, assumed = "test" }}
+"#
+            )
+        })
+        .collect();
+    let text = TEXT.replace("POLICY", policy).replace("REGIONS", &regions);
+    let platform = Platform::parse("stage", &text).unwrap_or_else(|error| panic!("{error}"));
+    changes.iter().fold(platform, |platform, (key, value)| {
+        platform.with(key, *value, Origin::Assumed("test".to_owned())).unwrap_or_else(|error| panic!("{error}"))
+    })
+}
+
+/// Where a region starts in the BAR.
+pub fn offset_of(region: &str) -> u64 {
+    REGIONS.iter().find(|(name, _)| *name == region).unwrap().1
+}
+
+/// Bus address of a place in a region.
+pub fn bus(region: &str, offset: u64) -> u64 {
+    BAR + offset_of(region) + offset
+}
+
+/// A range of a region under a memory type.
+pub fn span(region: &str, memory_type: MemoryType, offset: u64, len: u64) -> Span {
+    Span { at: BarOffset { bar: 0, offset: offset_of(region) + offset }, len, memory_type }
+}
+
+/// Stores of 1, 2, 4, ... 64 B over a range.
+pub fn store(bytes: u64, span: Span) -> Op {
+    Op::Stream(Stream::over(Verb::Store, plain(bytes), span))
+}
+
+/// Loads of 1, 2, 4, ... 64 B over a range.
+pub fn load(bytes: u64, span: Span) -> Op {
+    Op::Stream(Stream::over(Verb::Load, plain(bytes), span))
+}
+
+/// Any access over a range.
+pub fn stream(verb: Verb, access: Access, span: Span) -> Op {
+    Op::Stream(Stream::over(verb, access, span))
+}
+
+pub fn width(bytes: u64) -> Width {
+    Width::ALL.into_iter().find(|width| width.bytes() == bytes).unwrap()
+}
+
+pub fn plain(bytes: u64) -> Access {
+    Access::Plain(width(bytes))
+}
+
+pub fn ns(ns: u64) -> Ticks {
+    Ticks::whole_ns(ns)
+}
+
+/// A write as the device got it: offset in its region, DWs, byte enables of the first and the last.
+pub type Got = (u64, u16, u8, u8);
+
+/// A board and the way to act on it.
+pub struct Stage {
+    pub board: Board,
+    turn: u64,
+    looked: usize,
+}
+
+impl Stage {
+    pub fn new() -> Stage {
+        Stage::with("8B", &[])
+    }
+
+    pub fn with(policy: &str, changes: &[(&str, f64)]) -> Stage {
+        let mut board = Board::new(&platform(policy, changes)).unwrap();
+        board.crossings = Some(Vec::new());
+        board.observe_loads(0);
+        board.observe_loads(1);
+        Stage { board, turn: 0, looked: 0 }
+    }
+
+    /// Core 0 does `body` once; the buffers keep what they gathered. Says how long it took.
+    pub fn run(&mut self, body: Vec<Op>) -> Ticks {
+        self.run_on(0, body)
+    }
+
+    /// As [`Stage::run`], on another core.
+    pub fn run_on(&mut self, core: u32, body: Vec<Op>) -> Ticks {
+        let start = self.board.now();
+        self.turn += 1;
+        self.board.start(&Lane { core, body }, 1, self.turn);
+        let done = self.board.run_while(start + ns(1_000_000), |board| !board.core(core as usize).is_done());
+        assert!(done, "the core waits for {:?}", self.board.core(core as usize).waiting_for());
+        self.board.core(core as usize).issued_at().since(start)
+    }
+
+    /// Everything under way arrives; what is gathered stays.
+    pub fn settle(&mut self) -> &mut Stage {
+        while self.board.step() {}
+        self
+    }
+
+    /// The bytes that the last run stored there.
+    pub fn stored(&self, region: &str, offset: u64, len: u64) -> Vec<u8> {
+        let mut bytes = vec![0; len as usize];
+        stored_bytes(bus(region, offset), self.turn, &mut bytes);
+        bytes
+    }
+
+    /// The bytes that the device has there.
+    pub fn device(&mut self, region: &str, offset: u64, len: u64) -> Vec<u8> {
+        let mut bytes = vec![0; len as usize];
+        self.board.region_mut(region).unwrap().memory.read(offset, &mut bytes);
+        bytes
+    }
+
+    /// The device changes its own bytes.
+    pub fn device_writes(&mut self, region: &str, offset: u64, bytes: &[u8]) {
+        self.board.region_mut(region).unwrap().memory.write(offset, bytes);
+    }
+
+    /// Everything that crossed since the last look.
+    pub fn crossed(&mut self) -> Vec<Crossing> {
+        let all = self.board.crossings.as_deref().unwrap();
+        let new = all[self.looked..].to_vec();
+        self.looked = all.len();
+        new
+    }
+
+    /// The writes that crossed since the last look, all to one region.
+    pub fn writes(&mut self, region: &str) -> Vec<Got> {
+        let base = bus(region, 0);
+        let writes = self.crossed().into_iter().filter(|crossing| crossing.tlp.kind == TlpKind::MWr);
+        writes
+            .map(|crossing| crossing.tlp)
+            .map(|tlp| (tlp.address - base, tlp.length_dw, tlp.first_be, tlp.last_be))
+            .collect()
+    }
+
+    /// The reads that crossed since the last look: offset and bytes.
+    pub fn reads(&mut self, region: &str) -> Vec<(u64, u64)> {
+        let base = bus(region, 0);
+        let reads = self.crossed().into_iter().filter(|crossing| crossing.tlp.kind == TlpKind::MRd);
+        reads
+            .map(|crossing| {
+                let first = u64::from(crossing.tlp.byte_mask().trailing_zeros());
+                (crossing.tlp.address - base + first, u64::from(crossing.tlp.enabled_bytes()))
+            })
+            .collect()
+    }
+
+    /// What core 0 loaded last.
+    pub fn seen(&self) -> Vec<u8> {
+        self.seen_on(0).last().unwrap().bytes.clone()
+    }
+
+    /// Every load of a core, in the order their bytes came.
+    pub fn seen_on(&self, core: usize) -> &[Seen] {
+        self.board.loads_seen(core)
+    }
+
+    /// What core 0 waited for in its last run.
+    pub fn waited(&self, cause: Cause) -> Ticks {
+        self.board.waits(0)[cause.index()]
+    }
+}
+
+/// One fence.
+pub fn fence(fence: Fence) -> Op {
+    Op::Fence(fence)
+}

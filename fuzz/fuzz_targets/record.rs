@@ -1,0 +1,20 @@
+//! Bytes as a record.
+#![no_main]
+
+use lanemark_record::{RecordError, file};
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+fuzz_target!(|bytes: &[u8]| {
+    match file::from_bytes(bytes, Path::new("fuzz.json")) {
+        Ok(record) => {
+            let again = file::from_bytes(file::to_json(&record).as_bytes(), Path::new("again.json"));
+            assert_eq!(again.unwrap(), record);
+        }
+        Err(RecordError::Malformed { line, column, message, .. }) => {
+            assert!(line >= 1 && column >= 1 && !message.is_empty());
+        }
+        Err(RecordError::Newer { line, found, .. }) => assert!(line >= 1 && found > 1),
+        Err(error) => panic!("{error}"),
+    }
+});
