@@ -52,7 +52,7 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
 const CLIFF: f64 = 3.0;
 
 /// Sizes at which one way suddenly becomes several times slower although it moves more, with the reason
-/// that its packets give.
+/// that its packets give; where packets cannot be seen, a fall is most often a cache's size and no finding.
 #[must_use]
 pub fn cliffs(record: &Record) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -65,7 +65,8 @@ pub fn cliffs(record: &Record) -> Vec<Finding> {
                 && answer.size_bytes > smaller.size_bytes
         };
         let next = record.answers[place + 1..].iter().filter(same_way).min_by_key(|answer| answer.size_bytes);
-        let Some(larger) = next.filter(|_| smaller.quantity == Quantity::Bandwidth) else { continue };
+        let seen = smaller.quantity == Quantity::Bandwidth && smaller.tlps.is_some();
+        let Some(larger) = next.filter(|_| seen) else { continue };
         let (Some(before), Some(after)) = (rate(smaller), rate(larger)) else { continue };
         if before / after >= CLIFF {
             found.push(Finding {
@@ -81,17 +82,22 @@ pub fn cliffs(record: &Record) -> Vec<Finding> {
 fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
     let (from, to) = (format_size(smaller.size_bytes), format_size(larger.size_bytes));
     let mut text = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.way);
-    let requests = |answer: &Answer| answer.tlps.map(|tlps| (tlps.writes + tlps.reads) as f64 / answer.passes.max(1) as f64);
     if let (Some(few), Some(many)) = (requests(smaller), requests(larger)) {
         text += &format!(": {from} take {few:.0} request TLPs, {to} take {many:.0}");
         let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
         if larger.way.access == "memcpy" && a_byte_each {
             let memcpy = record.targets.iter().find(|target| target.name == larger.target).map(|target| &target.memcpy);
             let variant = memcpy.map_or("this memcpy", String::as_str);
-            text += &format!("; {variant} uses rep movsb there, which on this memory type moves one byte a store");
+            text += &format!("; {variant} uses rep movsb there, which on this memory type moves one byte at a time");
         }
     }
     text
+}
+
+/// Request TLPs of one pass.
+fn requests(answer: &Answer) -> Option<f64> {
+    let tlps = answer.tlps?;
+    Some((tlps.writes + tlps.reads) as f64 / answer.passes.max(1) as f64)
 }
 
 fn rate(answer: &Answer) -> Option<f64> {
@@ -102,15 +108,12 @@ fn rate(answer: &Answer) -> Option<f64> {
 
 /// What holds the fastest back, and what the slowest pays for.
 fn reason(fastest: &Answer, slowest: &Answer) -> String {
-    let tlps = |answer: &Answer| {
-        let tlps = answer.tlps?;
-        Some((tlps.writes + tlps.reads) as f64 / answer.passes.max(1) as f64)
-    };
     let mut parts = Vec::new();
-    if let (Some(few), Some(many)) = (tlps(fastest), tlps(slowest))
+    if let (Some(few), Some(many)) = (requests(fastest), requests(slowest))
         && few < many
     {
-        parts.push(format!("it takes {few:.0} request TLPs where {} takes {many:.0}", slowest.way));
+        let noun = if few < 1.5 { "TLP" } else { "TLPs" };
+        parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.way));
     }
     if let Some(wait) = slowest.waits.first().filter(|wait| wait.cause != "issue") {
         parts.push(format!("with {} {} ({:.0} % of the time)", slowest.way, wait.explanation, wait.share_percent));
@@ -125,7 +128,7 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_record::{Ceiling, CeilingKind, SCHEMA, Summary, Tool, Way};
+    use lanemark_record::{Ceiling, CeilingKind, SCHEMA, Summary, Tlps, Tool, Way};
 
     fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer {
         Answer {
@@ -185,23 +188,31 @@ mod tests {
         assert_eq!(found, [(64, "memcpy", 4.0), (128, "4", 1.5)]);
     }
 
+    fn seen(access: &str, size_bytes: u64, rate: f64, writes: u64) -> Answer {
+        let tlps = Tlps { writes, reads: 0, completions: 0, payload_bytes: size_bytes };
+        Answer { tlps: Some(tlps), ..answer(access, size_bytes, Some(rate)) }
+    }
+
     #[test]
     fn a_way_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
-        let found = cliffs(&record(vec![answer("memcpy", 1024, Some(3e9)), answer("memcpy", 2048, Some(1e9))]));
+        let found = cliffs(&record(vec![seen("8", 1024, 3e9, 16), seen("8", 2048, 1e9, 64)]));
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].text, "WC memcpy falls 3-fold between 1KiB and 2KiB");
-        assert_eq!(cliffs(&record(vec![answer("memcpy", 1024, Some(2.99e9)), answer("memcpy", 2048, Some(1e9))])), []);
-        assert_eq!(cliffs(&record(vec![answer("4", 1024, Some(9e9)), answer("memcpy", 2048, Some(1e9))])), []);
+        assert_eq!(
+            found[0].text,
+            "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64"
+        );
+        assert_eq!(cliffs(&record(vec![seen("8", 1024, 2.99e9, 16), seen("8", 2048, 1e9, 64)])), []);
+        assert_eq!(cliffs(&record(vec![seen("4", 1024, 9e9, 16), seen("8", 2048, 1e9, 64)])), []);
+    }
+
+    #[test]
+    fn a_fall_whose_packets_cannot_be_seen_is_no_finding() {
+        assert_eq!(cliffs(&record(vec![answer("8", 1024, Some(9e9)), answer("8", 2048, Some(1e9))])), []);
     }
 
     #[test]
     fn a_cliff_into_rep_movsb_is_explained_by_its_packets() {
-        let with_tlps = |size, rate, writes| {
-            let mut answer = answer("memcpy", size, Some(rate));
-            answer.tlps = Some(lanemark_record::Tlps { writes, reads: 0, completions: 0, payload_bytes: size });
-            answer
-        };
-        let found = cliffs(&record(vec![with_tlps(1024, 0.19e9, 37), with_tlps(2048, 0.007e9, 2048)]));
+        let found = cliffs(&record(vec![seen("memcpy", 1024, 0.19e9, 37), seen("memcpy", 2048, 0.007e9, 2048)]));
         assert!(found[0].text.contains("1KiB take 37 request TLPs, 2KiB take 2048"), "{}", found[0].text);
         assert!(found[0].text.contains("rep movsb"), "{}", found[0].text);
     }

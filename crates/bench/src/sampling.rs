@@ -20,12 +20,12 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// 21 samples of 20 us, but no more than 30 ms together.
+    /// 15 samples of 20 us, but no more than 15 ms together.
     fn default() -> Effort {
         Effort {
-            samples: 21,
+            samples: 15,
             sample_length: Ticks::whole_ns(20_000),
-            plan_length: Ticks::whole_ns(30_000_000),
+            plan_length: Ticks::whole_ns(15_000_000),
             simulated_passes: None,
         }
     }

@@ -84,7 +84,7 @@ fn a_region_ends_at_its_last_byte() {
 
 #[test]
 fn as_many_writes_as_header_credits_go_at_once_and_the_next_waits_for_a_credit() {
-    for credits in [1, 2, 5] {
+    for credits in [1_u32, 2, 5] {
         let mut board = board(&[("link.posted_header_credits", f64::from(credits))]);
         for number in 0..=credits {
             board.inject_write(ns(0), bus("ddr", u64::from(number) * 64), &[1; 64]);
@@ -95,7 +95,7 @@ fn as_many_writes_as_header_credits_go_at_once_and_the_next_waits_for_a_credit()
             assert_eq!(*at, ns(22 * (number as u64 + 1) + 100), "back to back at 22 ns");
         }
         // The first is accepted at 182; its credit is back at 282.
-        assert_eq!(at[credits as usize], ns((282).max(22 * u64::from(credits)) + 22 + 100), "{credits} credits");
+        assert_eq!(at[credits as usize], ns(282.max(22 * u64::from(credits)) + 22 + 100), "{credits} credits");
     }
 }
 

@@ -63,7 +63,7 @@ impl Random {
         let align = access.width().map_or(1, Width::bytes);
         let align = if self.below(2) == 0 || matches!(access, Access::NonTemporal(_) | Access::Movdir64b) { align } else { 1 };
         let offset = self.below(1024).next_multiple_of(align);
-        let len = self.pick(&[1, 3, 8, 16, 64, 64, 100, 256, 512, 1000, 2100]);
+        let len = self.pick(&[1_u64, 3, 8, 16, 64, 64, 100, 256, 512, 1000, 2100]);
         let len = if access == Access::Movdir64b { len.next_multiple_of(64) } else { len };
         stage::span(self.pick(&["sram", "ddr"]), kind, offset, len)
     }
