@@ -25,7 +25,7 @@ pub enum Command {
     Predict(BenchArgs),
     /// Ask published results again and compare
     Reproduce(ReproduceArgs),
-    /// Fit parameters of a platform to published figures
+    /// Fit parameters of a platform to published figures or to a record
     Fit(FitArgs),
     /// Render a record
     Report(ReportArgs),
@@ -107,9 +107,18 @@ pub struct ReproduceArgs {
 
 #[derive(Debug, Arguments)]
 pub struct FitArgs {
-    /// Papers whose parameters to fit, or records
+    /// Papers whose parameters to fit again, or records to fit a platform's parameters to
     #[arg(value_name = "PAPER|RECORD", required = true)]
     pub papers: Vec<String>,
+    /// For records: the platform whose parameters to fit
+    #[arg(long, value_name = "PLATFORM")]
+    pub on: Option<String>,
+    /// For records: a number of the platform, such as root_complex.core_round_trip_ns; may be given several times
+    #[arg(long = "parameter", value_name = "KEY")]
+    pub parameters: Vec<String>,
+    /// For records of several targets: whose answers to fit to
+    #[arg(long, value_name = "TARGET")]
+    pub of: Option<String>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,

@@ -337,3 +337,11 @@ pub fn progress(length: u64) -> ProgressBar {
     }
     bar
 }
+
+/// Something that moves on standard error while the end cannot be told.
+pub fn spinner(what: String) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    bar.set_message(what);
+    bar.enable_steady_tick(std::time::Duration::from_millis(100));
+    bar
+}

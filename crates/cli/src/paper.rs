@@ -1,13 +1,15 @@
 //! `reproduce` and `fit`: papers asked again, and their parameters fitted again.
 
 use crate::args::{FitArgs, ReproduceArgs};
-use crate::ask::{progress, terminal_width};
+use crate::ask::{progress, spinner, terminal_width};
 use crate::failure::Failure;
+use crate::target::platform;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
-use lanemark_fit::{Fit, Parameter, fit as solve};
+use lanemark_fit::{Fit, OfRecord, Parameter, fit as solve};
 use lanemark_record::{Reproduction, Verdict, file};
 use serde_json::json;
 use std::io::Write;
+use std::path::Path;
 
 /// How far a fitted number may be from the one in its platform file, as a share: the file's digits.
 const SAME: f64 = 2e-3;
@@ -54,77 +56,141 @@ fn wrong(reproduction: &Reproduction) -> Vec<String> {
     rows.chain(bounds.map(|bound| format!("{} of {}", bound.statistic, bound.name))).collect()
 }
 
+/// One fit and where it comes from.
+struct Solved {
+    /// The paper or record.
+    from: String,
+    /// The platform.
+    platform: String,
+    /// What the residuals are about.
+    data: Vec<String>,
+    /// Values in the platform now, by parameter.
+    now: Vec<f64>,
+    /// Whether the platform file claims to have been fitted to these data.
+    claimed: bool,
+    fit: Fit,
+}
+
 /// `lanemark fit`
 pub fn fit(args: &FitArgs) -> Result<(), Failure> {
-    let mut fits = Vec::new();
-    for paper in papers(&args.papers)? {
-        let problems = fittings(paper).map_err(|error| Failure::Check(error.to_string()))?;
-        for problem in problems {
-            let bar = progress(0);
-            bar.set_message(format!("{}: {}", paper.name, problem.data().join(", ")));
-            bar.enable_steady_tick(std::time::Duration::from_millis(100));
-            let found = solve(&parameters(&problem), |values| problem.residuals(values));
-            bar.finish_and_clear();
-            fits.push((paper, problem, found.map_err(|error| Failure::Check(error.to_string()))?));
+    let mut solved = Vec::new();
+    for name in &args.papers {
+        match paper(name) {
+            Some(paper) => fit_paper(paper, &mut solved)?,
+            None if Path::new(name).is_file() => solved.push(fit_record(args, name)?),
+            None => papers(std::slice::from_ref(name)).map(|_| ())?,
         }
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        let fits: Vec<_> = fits.iter().map(|(paper, problem, fit)| as_json(paper, problem, fit)).collect();
+        let fits: Vec<_> = solved.iter().map(Solved::to_json).collect();
         writeln!(out, "{}", file::to_json(&json!({ "fits": fits })))?;
     } else {
-        for (paper, problem, fit) in &fits {
-            print(&mut out, paper, problem, fit)?;
-        }
+        solved.iter().try_for_each(|solved| solved.print(&mut out))?;
     }
-    let moved: Vec<String> = fits.iter().flat_map(|(_, problem, fit)| moved(problem, fit)).collect();
+    let moved: Vec<String> = solved.iter().filter(|solved| solved.claimed).flat_map(Solved::moved).collect();
     if moved.is_empty() { Ok(()) } else { Err(Failure::Check(format!("the platform file says otherwise: {}", moved.join("; ")))) }
+}
+
+/// Solves `parameters` with something to look at meanwhile.
+fn solve_watched(
+    what: String,
+    parameters: &[Parameter],
+    residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Result<Fit, Failure> {
+    let bar = spinner(what);
+    let fit = solve(parameters, residuals);
+    bar.finish_and_clear();
+    fit.map_err(|error| Failure::Check(error.to_string()))
+}
+
+fn fit_paper(paper: &Paper, solved: &mut Vec<Solved>) -> Result<(), Failure> {
+    for problem in fittings(paper).map_err(|error| Failure::Check(error.to_string()))? {
+        let what = format!("{}: {}", paper.name, problem.data().join(", "));
+        let fit = solve_watched(what, &parameters(&problem), |values| problem.residuals(values))?;
+        solved.push(Solved {
+            from: paper.name.to_owned(),
+            platform: problem.platform().name.clone(),
+            data: problem.data().to_vec(),
+            now: problem.parameters().iter().map(|parameter| parameter.1).collect(),
+            claimed: true,
+            fit,
+        });
+    }
+    Ok(())
+}
+
+fn fit_record(args: &FitArgs, name: &str) -> Result<Solved, Failure> {
+    let usage = |message: String| Failure::Usage(format!("{name}: {message}"));
+    let (Some(on), false) = (&args.on, args.parameters.is_empty()) else {
+        let message = "to fit to a record, say which numbers of which platform: --on PLATFORM --parameter KEY";
+        return Err(usage(message.to_owned()));
+    };
+    let record = file::read(Path::new(name)).map_err(|error| Failure::Usage(error.to_string()))?;
+    let platform = platform(on)?;
+    let problem = OfRecord::new(&record, args.of.as_deref(), &platform, &args.parameters)
+        .map_err(|error| usage(error.to_string()))?;
+    let parameters = problem.parameters();
+    let what = format!("{name}: {}", args.parameters.join(", "));
+    let fit = solve_watched(what, &parameters, |values| problem.residuals(values))?;
+    Ok(Solved {
+        from: name.to_owned(),
+        platform: platform.name,
+        data: problem.data().map(str::to_owned).collect(),
+        now: parameters.iter().map(|parameter| parameter.start).collect(),
+        claimed: false,
+        fit,
+    })
 }
 
 fn parameters(problem: &Fitting) -> Vec<Parameter> {
     problem.parameters().into_iter().map(|(name, start, low, high)| Parameter { name, start, low, high }).collect()
 }
 
-fn moved(problem: &Fitting, fit: &Fit) -> Vec<String> {
-    let now = problem.parameters();
-    let pairs = fit.found.iter().zip(&now).filter(|(found, now)| (found.value / now.1 - 1.0).abs() > SAME);
-    pairs.map(|(found, now)| format!("{} is {:.5} there and fits best at {:.5}", now.0, now.1, found.value)).collect()
-}
+impl Solved {
+    fn moved(&self) -> Vec<String> {
+        let pairs = self.fit.found.iter().zip(&self.now);
+        pairs
+            .filter(|(found, now)| (found.value / *now - 1.0).abs() > SAME)
+            .map(|(found, now)| format!("{} is {now:.5} there and fits best at {:.5}", found.name, found.value))
+            .collect()
+    }
 
-fn print(out: &mut impl Write, paper: &Paper, problem: &Fitting, fit: &Fit) -> Result<(), Failure> {
-    writeln!(out, "{} on {}: fitted to {}", paper.name, problem.platform().name, problem.data().join(", "))?;
-    for (found, now) in fit.found.iter().zip(problem.parameters()) {
-        let (least, most) = found.leave_one_out;
-        let bound = if found.at_bound { ", at its bound: the data want it beyond" } else { "" };
-        writeln!(out, "  {} = {:.5} (the file has {:.5}; {least:.5} to {most:.5} leaving one out{bound})", found.name, found.value, now.1)?;
+    fn print(&self, out: &mut impl Write) -> Result<(), Failure> {
+        writeln!(out, "{} on {}: fitted to {}", self.from, self.platform, self.data.join(", "))?;
+        for (found, now) in self.fit.found.iter().zip(&self.now) {
+            let (least, most) = found.leave_one_out;
+            let bound = if found.at_bound { ", at its bound: the data want it beyond" } else { "" };
+            let (name, value) = (&found.name, found.value);
+            writeln!(out, "  {name} = {value:.5} (the file has {now:.5}; {least:.5} to {most:.5} leaving one out{bound})")?;
+        }
+        for (id, residual) in self.data.iter().zip(&self.fit.residuals) {
+            writeln!(out, "  {id}: {:+.2} % left", residual * 100.0)?;
+        }
+        for (one, other) in &self.fit.inseparable {
+            writeln!(out, "  the data cannot tell {one} from {other}")?;
+        }
+        for name in &self.fit.unseen {
+            writeln!(out, "  no datum depends on {name}")?;
+        }
+        Ok(())
     }
-    for (id, residual) in problem.data().iter().zip(&fit.residuals) {
-        writeln!(out, "  {id}: {:+.2} % left", residual * 100.0)?;
-    }
-    for (one, other) in &fit.inseparable {
-        writeln!(out, "  the data cannot tell {one} from {other}")?;
-    }
-    for name in &fit.unseen {
-        writeln!(out, "  no datum depends on {name}")?;
-    }
-    Ok(())
-}
 
-fn as_json(paper: &Paper, problem: &Fitting, fit: &Fit) -> serde_json::Value {
-    let now = problem.parameters();
-    json!({
-        "paper": paper.name,
-        "platform": problem.platform().name,
-        "fitted_to": problem.data(),
-        "parameters": fit.found.iter().zip(&now).map(|(found, now)| json!({
-            "key": found.name,
-            "value": found.value,
-            "platform_value": now.1,
-            "at_bound": found.at_bound,
-            "leave_one_out": [found.leave_one_out.0, found.leave_one_out.1],
-        })).collect::<Vec<_>>(),
-        "residuals_percent": fit.residuals.iter().map(|residual| residual * 100.0).collect::<Vec<_>>(),
-        "inseparable": fit.inseparable,
-        "unseen": fit.unseen,
-    })
+    fn to_json(&self) -> serde_json::Value {
+        json!({
+            "from": self.from,
+            "platform": self.platform,
+            "fitted_to": self.data,
+            "parameters": self.fit.found.iter().zip(&self.now).map(|(found, now)| json!({
+                "key": found.name,
+                "value": found.value,
+                "platform_value": now,
+                "at_bound": found.at_bound,
+                "leave_one_out": [found.leave_one_out.0, found.leave_one_out.1],
+            })).collect::<Vec<_>>(),
+            "residuals_percent": self.fit.residuals.iter().map(|residual| residual * 100.0).collect::<Vec<_>>(),
+            "inseparable": self.fit.inseparable,
+            "unseen": self.fit.unseen,
+        })
+    }
 }

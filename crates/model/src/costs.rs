@@ -1,7 +1,10 @@
 //! What one step costs on a platform: the terms all formulas are made of, in nanoseconds.
 
-use lanemark_machine::Verb;
+use crate::predict::Bound;
+use lanemark_machine::{Access, Fence, Verb, Width};
+use lanemark_platform::memcpy::Stores;
 use lanemark_platform::{Platform, Region};
+use lanemark_units::{MemoryType, Ticks};
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
 
 /// The terms for one region of one platform.
@@ -12,7 +15,7 @@ pub(crate) struct Costs<'a> {
     generation: Generation,
     lanes: Lanes,
     request_header_dw: u8,
-    /// One cycle of the core.
+    /// One cycle of the core, in whole ticks as time is everywhere.
     pub(crate) cycle: f64,
     /// From a core to the root complex and back.
     pub(crate) round_trip: f64,
@@ -33,7 +36,7 @@ impl<'a> Costs<'a> {
             generation: Generation::from_number(u8::try_from(platform.link.generation.value).ok()?)?,
             lanes: Lanes::new(u8::try_from(platform.link.width_lanes.value).ok()?)?,
             request_header_dw: if address >= 1 << 32 { 4 } else { 3 },
-            cycle: 1.0 / platform.core.clock_ghz.value,
+            cycle: whole_ticks(1.0 / platform.core.clock_ghz.value),
             round_trip: platform.root_complex.core_round_trip_ns.value.as_ns(),
             one_way: platform.link.one_way_ns.value.as_ns(),
             ingress: platform.endpoint.ingress_ns.value.as_ns(),
@@ -45,12 +48,12 @@ impl<'a> Costs<'a> {
 
     /// Time of a TLP with this payload on the link; requests from 4 GiB on have 4 DW headers.
     pub(crate) fn serialise(&self, verb: Verb, payload_bytes: u64) -> f64 {
-        let (header, payload) = match verb {
-            Verb::Store => (self.request_header_dw, payload_bytes),
+        let header = match verb {
+            Verb::Store => self.request_header_dw,
             // A completion: 3 DW.
-            Verb::Load => (3, payload_bytes),
+            Verb::Load => 3,
         };
-        let wire = tlp_wire_bytes(self.generation, header, payload.next_multiple_of(4) as u32, false);
+        let wire = tlp_wire_bytes(self.generation, header, payload_bytes as u32, false);
         tlp_ticks(self.generation, self.lanes, wire).as_ns()
     }
 
@@ -60,14 +63,9 @@ impl<'a> Costs<'a> {
         tlp_ticks(self.generation, self.lanes, wire).as_ns()
     }
 
-    /// Time the region needs for an aligned access of this many bytes.
+    /// Time the region needs for an aligned access of this many bytes; what travels are whole DWs.
     pub(crate) fn beats(&self, bytes: u64) -> f64 {
-        bytes.div_ceil(u64::from(self.region.beat_bytes.value)) as f64 * self.beat
-    }
-
-    /// From a request leaving a core to its last byte accepted at the region.
-    pub(crate) fn write_one_way(&self, bytes: u64) -> f64 {
-        self.round_trip / 2.0 + self.serialise(Verb::Store, bytes) + self.one_way + self.ingress + self.beats(bytes)
+        bytes.next_multiple_of(4).div_ceil(u64::from(self.region.beat_bytes.value)) as f64 * self.beat
     }
 
     /// From a read leaving a core to its data being there.
@@ -83,23 +81,124 @@ impl<'a> Costs<'a> {
             + self.one_way
     }
 
-    /// Writes of `bytes` that may be between the core's buffers and the region: root complex, header and
-    /// data credits.
-    pub(crate) fn writes_absorbed(&self, bytes: u64) -> f64 {
-        let link = &self.platform.link;
-        let by_data = u64::from(link.posted_data_credits.value) / bytes.div_ceil(16).max(1);
-        let credits = by_data.min(u64::from(link.posted_header_credits.value));
-        (credits + u64::from(self.platform.root_complex.posted_queue_entries.value)) as f64
+    /// Time from one read to the next where something on the way takes them one by one.
+    pub(crate) fn read_steps(&self, bytes: u64) -> [(Bound, f64); 3] {
+        let credits = f64::from(self.platform.link.nonposted_header_credits.value);
+        let credit_loop = self.serialise_read() + 2.0 * self.one_way + self.ingress;
+        [
+            (Bound::Link, self.serialise(Verb::Load, bytes).max(self.serialise_read())),
+            (Bound::Credits, credit_loop / credits),
+            (Bound::Device, self.beats(bytes)),
+        ]
     }
 
-    /// Time between two writes when credits are what limits: a credit comes back after the way to the
-    /// region, the region's time, and the way back.
-    pub(crate) fn credit_interval(&self, bytes: u64) -> f64 {
+    /// What a fence costs with nothing to wait for.
+    pub(crate) fn fence(&self, fence: Fence) -> f64 {
+        let core = &self.platform.core;
+        let cost = match fence {
+            Fence::Sfence => core.sfence_ns.value,
+            Fence::Lfence => core.lfence_ns.value,
+            Fence::Mfence | Fence::Locked => core.mfence_ns.value,
+            Fence::Interrupt => core.interrupt_ns.value,
+        };
+        cost.as_ns()
+    }
+
+    /// Time from one store instruction to the next at the front end.
+    pub(crate) fn pace(&self, access: Access) -> f64 {
+        match access {
+            Access::Plain(Width::B1 | Width::B2 | Width::B4 | Width::B8) => {
+                whole_ticks(self.platform.core.store_loop_cycles.value / self.platform.core.clock_ghz.value)
+            }
+            _ => self.cycle,
+        }
+    }
+
+    /// The instructions that one pass over `len` bytes takes.
+    pub(crate) fn instructions(&self, access: Access, kind: MemoryType, len: u64) -> Stores {
+        let core = &self.platform.core;
+        // Fast strings move whole vectors to WC memory only. Source: as in the platform's `memcpy`.
+        let string = || match kind {
+            MemoryType::Wc | MemoryType::Wb => Stores::of(len, u64::from(core.vector_bytes.value)),
+            _ => Stores::of(len, 1),
+        };
+        match access {
+            Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => Stores::of(len, width.bytes()),
+            Access::Movdir64b => Stores::of(len, 64),
+            Access::RepMovsb => string(),
+            Access::Memcpy => core.memcpy.value.stores(len, 0).unwrap_or_else(string),
+        }
+    }
+
+    /// The way of writes of `bytes` from the root complex to the region.
+    pub(crate) fn writes(&self, bytes: u64) -> Writes {
         let link = &self.platform.link;
-        let by_data = u64::from(link.posted_data_credits.value) / bytes.div_ceil(16).max(1);
-        let credits = by_data.min(u64::from(link.posted_header_credits.value)).max(1) as f64;
-        let loop_time =
-            self.serialise(Verb::Store, bytes) + 2.0 * self.one_way + self.ingress + self.beats(bytes);
-        loop_time / credits
+        let by_data = link.posted_data_credits.value / (bytes.div_ceil(16).max(1) as u32);
+        let (serialise, device) = (self.serialise(Verb::Store, bytes), self.beats(bytes));
+        Writes {
+            half_round_trip: self.round_trip / 2.0,
+            queue: u64::from(self.platform.root_complex.posted_queue_entries.value),
+            serialise,
+            device,
+            credits: u64::from(by_data.min(link.posted_header_credits.value).max(1)),
+            one_way: self.one_way,
+            one: serialise + self.one_way + self.ingress + device,
+        }
+    }
+}
+
+/// Nanoseconds rounded to a tick.
+fn whole_ticks(ns: f64) -> f64 {
+    Ticks::from_ns(ns).map_or(ns, Ticks::as_ns)
+}
+
+/// Writes of equal size on their way from the root complex to the region, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writes {
+    pub(crate) half_round_trip: f64,
+    queue: u64,
+    serialise: f64,
+    device: f64,
+    credits: u64,
+    one_way: f64,
+    /// From the first bit sent to the last byte accepted, of one by itself.
+    one: f64,
+}
+
+impl Writes {
+    /// From leaving a core to accepted, of one by itself.
+    pub(crate) fn unloaded(&self) -> f64 {
+        self.half_round_trip + self.one
+    }
+
+    /// From the first of them leaving the root complex until the one `behind` places behind it can leave:
+    ///
+    /// - link: `behind` times the time on the link;
+    /// - credits: once round the loop (there, the region's time, and back) for each full set of credits;
+    /// - device: one loop, then one region's time for each write beyond the credits.
+    fn leaves(&self, behind: u64) -> [(Bound, f64); 3] {
+        let round = self.one + self.one_way;
+        let (rounds, rest) = (behind / self.credits, behind % self.credits);
+        let beyond = behind.checked_sub(self.credits);
+        [
+            (Bound::Link, behind as f64 * self.serialise),
+            (Bound::Credits, rounds as f64 * round + rest as f64 * self.serialise),
+            (Bound::Device, beyond.map_or(0.0, |beyond| round + beyond as f64 * self.device)),
+        ]
+    }
+
+    /// From the first of them leaving a core until the one `behind` places behind it is acknowledged to the
+    /// core: that is when the root complex has room for it.
+    pub(crate) fn acknowledged(&self, behind: u64) -> [(Bound, f64); 3] {
+        let room = behind.checked_sub(self.queue);
+        let leaves = room.map(|place| self.leaves(place)).unwrap_or([(Bound::Link, 0.0); 3]);
+        leaves.map(|(bound, ns)| (bound, if room.is_some() { 2.0 * self.half_round_trip + ns } else { 0.0 }))
+    }
+
+    /// From the first of them leaving a core until the one `behind` places behind it is accepted.
+    pub(crate) fn accepted(&self, behind: u64) -> [(Bound, f64); 3] {
+        let [link, credits, _] = self.leaves(behind);
+        [link, credits, (Bound::Device, behind as f64 * self.device)]
+            .map(|(bound, ns)| (bound, self.unloaded() + ns))
     }
 }

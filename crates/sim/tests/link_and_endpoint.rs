@@ -160,10 +160,10 @@ fn an_injection_waits_behind_the_stores_of_a_core_and_the_other_way_round() {
     assert_eq!(stage.device("sram", 0, 8), stage.stored("sram", 0, 8), "the store came later");
 }
 
-/// Lets a core store `lines` lines on a platform with changes and says what it waited for most.
+/// Lets a core store 256 lines on a platform with changes and says what it waited for most.
 fn most_waited(changes: &[(&str, f64)]) -> (Cause, f64) {
     let mut stage = Stage::with("8B", changes);
-    let time = stage.run(vec![store(64, span("ddr", Wc, 0, 0x10000))]);
+    let time = stage.run(vec![store(64, span("ddr", Wc, 0, 0x4000))]);
     let (cause, span) =
         Cause::ALL.into_iter().map(|cause| (cause, stage.waited(cause))).max_by_key(|wait| wait.1).unwrap();
     (cause, span.as_ns() / time.as_ns())

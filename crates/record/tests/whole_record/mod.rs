@@ -1,8 +1,8 @@
 //! A record in which every type of the format is there at least once.
 
 use lanemark_record::{
-    Advice, Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Origins, Quantity, Record, SCHEMA, Skipped, Summary,
-    Target, TargetKind, Tlps, Tool, WaitShare, Way,
+    Advice, Answer, Bytes, Ceiling, CeilingKind, Finding, Formula, LineFit, Origins, Quantity, Record, SCHEMA, Skipped,
+    Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
 
 pub fn whole_record() -> Record {
@@ -75,6 +75,11 @@ pub fn whole_record() -> Record {
             delivered_rate_bytes_per_s_median: 1e9,
             times_the_slowest: 12.5,
             reason: "full lines".to_owned(),
+        }],
+        findings: vec![Finding {
+            question: "mmio_write_bandwidth".to_owned(),
+            target: "card".to_owned(),
+            text: "it falls off at 2 KiB".to_owned(),
         }],
         interrupted: false,
     }

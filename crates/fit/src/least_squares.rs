@@ -1,0 +1,334 @@
+//! Least squares within bounds: Levenberg-Marquardt, and what the data say about the result.
+
+/// One number to be found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name, for messages.
+    pub name: String,
+    /// Where the search starts.
+    pub start: f64,
+    /// The least it may be.
+    pub low: f64,
+    /// The most it may be.
+    pub high: f64,
+}
+
+/// What was found for one parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// The best value.
+    pub value: f64,
+    /// Whether it lies at one of its bounds, where the data want it beyond.
+    pub at_bound: bool,
+    /// The least and the most it is when any one datum is left out.
+    pub leave_one_out: (f64, f64),
+}
+
+/// The result of a fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// The parameters, in the order they were given.
+    pub found: Vec<Found>,
+    /// The residuals that are left, in the order of the data.
+    pub residuals: Vec<f64>,
+    /// Pairs of parameters that the data cannot tell apart.
+    pub inseparable: Vec<(String, String)>,
+    /// Parameters that no datum depends on.
+    pub unseen: Vec<String>,
+}
+
+/// Why there is no fit.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// Fewer data than parameters.
+    #[error("{data} data cannot fix {parameters} parameters: give at least as many data")]
+    TooFewData {
+        /// Residuals.
+        data: usize,
+        /// Parameters.
+        parameters: usize,
+    },
+    /// Bounds that exclude each other or the start.
+    #[error("{name}: the start {start} must lie between the bounds {low} and {high}")]
+    Bounds {
+        /// Which parameter.
+        name: String,
+        /// Its start.
+        start: f64,
+        /// Its lower bound.
+        low: f64,
+        /// Its upper bound.
+        high: f64,
+    },
+    /// The residuals cannot be had for these values.
+    #[error("at {at}: {because}")]
+    Evaluation {
+        /// The values.
+        at: String,
+        /// What the evaluation said.
+        because: String,
+    },
+}
+
+/// The search ends when a step gains less than this share of the sum of squares.
+const GAIN: f64 = 1e-6;
+
+/// Cosine between two columns of sensitivities above which the data cannot tell the parameters apart.
+const INSEPARABLE: f64 = 0.999;
+
+/// Finds the values with the least sum of squared residuals.
+///
+/// Levenberg-Marquardt with derivatives from differences, steps cut at the bounds. `residuals` are best
+/// relative (ours / theirs - 1), so that large and small data weigh the same.
+///
+/// ```
+/// use lanemark_fit::{Parameter, fit};
+/// let slope = Parameter { name: "slope".into(), start: 1.0, low: 0.0, high: 10.0 };
+/// let data = [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)];
+/// let found = fit(&[slope], |p| Ok(data.iter().map(|(x, y)| p[0] * x / y - 1.0).collect())).unwrap();
+/// assert!((found.found[0].value - 2.0).abs() < 1e-9);
+/// ```
+///
+/// # Errors
+/// [`FitError`]; evaluation errors are passed on with the values they happened at.
+pub fn fit(
+    parameters: &[Parameter],
+    mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Result<Fit, FitError> {
+    for parameter in parameters {
+        if !(parameter.low <= parameter.start && parameter.start <= parameter.high) {
+            let Parameter { name, start, low, high } = parameter.clone();
+            return Err(FitError::Bounds { name, start, low, high });
+        }
+    }
+    let mut evaluate = |values: &[f64]| {
+        residuals(values).map_err(|because| FitError::Evaluation { at: format!("{values:?}"), because })
+    };
+    let start: Vec<f64> = parameters.iter().map(|parameter| parameter.start).collect();
+    let data = evaluate(&start)?.len();
+    if data < parameters.len() {
+        return Err(FitError::TooFewData { data, parameters: parameters.len() });
+    }
+    let (values, left, jacobian) = search(parameters, start, &mut evaluate, None)?;
+    let mut ranges: Vec<(f64, f64)> = values.iter().map(|value| (*value, *value)).collect();
+    if data > parameters.len() {
+        for skipped in 0..data {
+            let (without, ..) = search(parameters, values.clone(), &mut evaluate, Some(skipped))?;
+            for (range, value) in ranges.iter_mut().zip(without) {
+                *range = (range.0.min(value), range.1.max(value));
+            }
+        }
+    }
+    let (inseparable, unseen) = separability(parameters, &values, &jacobian);
+    let found = parameters
+        .iter()
+        .zip(&values)
+        .zip(ranges)
+        .map(|((parameter, value), leave_one_out)| Found {
+            name: parameter.name.clone(),
+            value: *value,
+            at_bound: *value <= parameter.low || *value >= parameter.high,
+            leave_one_out,
+        })
+        .collect();
+    Ok(Fit { found, residuals: left, inseparable, unseen })
+}
+
+type Rows = Vec<Vec<f64>>;
+
+fn sum_of_squares(residuals: &[f64], skipped: Option<usize>) -> f64 {
+    residuals.iter().enumerate().filter(|(place, _)| Some(*place) != skipped).map(|(_, r)| r * r).sum()
+}
+
+fn search(
+    parameters: &[Parameter],
+    mut values: Vec<f64>,
+    evaluate: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, FitError>,
+    skipped: Option<usize>,
+) -> Result<(Vec<f64>, Vec<f64>, Rows), FitError> {
+    let mut left = evaluate(&values)?;
+    let mut damping = 1e-3;
+    let mut jacobian = Rows::new();
+    for _ in 0..50 {
+        jacobian = derivatives(parameters, &values, &left, evaluate)?;
+        let before = sum_of_squares(&left, skipped);
+        let mut better = false;
+        while damping < 1e12 {
+            let step = solve(&jacobian, &left, skipped, damping);
+            let next: Vec<f64> = values
+                .iter()
+                .zip(&step)
+                .zip(parameters)
+                .map(|((value, step), parameter)| (value + step).clamp(parameter.low, parameter.high))
+                .collect();
+            let residuals = evaluate(&next)?;
+            if sum_of_squares(&residuals, skipped) < before {
+                (values, left) = (next, residuals);
+                damping /= 10.0;
+                better = true;
+                break;
+            }
+            damping *= 10.0;
+        }
+        let gained = before - sum_of_squares(&left, skipped);
+        if !better || gained <= GAIN * before.max(f64::MIN_POSITIVE) {
+            break;
+        }
+    }
+    Ok((values, left, jacobian))
+}
+
+/// Rows by datum, columns by parameter; steps of 1e-4 of the value or of the bounds' distance.
+fn derivatives(
+    parameters: &[Parameter],
+    values: &[f64],
+    left: &[f64],
+    evaluate: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, FitError>,
+) -> Result<Rows, FitError> {
+    let mut rows = vec![vec![0.0; parameters.len()]; left.len()];
+    for (column, parameter) in parameters.iter().enumerate() {
+        let scale = if values[column] == 0.0 { parameter.high - parameter.low } else { values[column].abs() };
+        let mut step = scale * 1e-4;
+        if values[column] + step > parameter.high {
+            step = -step;
+        }
+        let mut moved = values.to_vec();
+        moved[column] += step;
+        for (row, (there, here)) in rows.iter_mut().zip(evaluate(&moved)?.iter().zip(left)) {
+            row[column] = (there - here) / step;
+        }
+    }
+    Ok(rows)
+}
+
+/// The step that the damped normal equations give.
+fn solve(jacobian: &Rows, left: &[f64], skipped: Option<usize>, damping: f64) -> Vec<f64> {
+    let count = jacobian.first().map_or(0, Vec::len);
+    let mut matrix = vec![vec![0.0; count + 1]; count];
+    for (_, (row, residual)) in jacobian.iter().zip(left).enumerate().filter(|(place, _)| Some(*place) != skipped) {
+        for i in 0..count {
+            for j in 0..count {
+                matrix[i][j] += row[i] * row[j];
+            }
+            matrix[i][count] -= row[i] * residual;
+        }
+    }
+    for (i, row) in matrix.iter_mut().enumerate() {
+        row[i] += damping * row[i].max(1e-300);
+    }
+    eliminate(matrix)
+}
+
+/// Gauss elimination with the largest pivot; a column without one gets 0.
+fn eliminate(mut matrix: Rows) -> Vec<f64> {
+    let count = matrix.len();
+    for column in 0..count {
+        let largest = (column..count).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()));
+        let Some(pivot) = largest.filter(|row| matrix[*row][column] != 0.0) else { continue };
+        matrix.swap(column, pivot);
+        let pivot_row = matrix[column].clone();
+        for (place, row) in matrix.iter_mut().enumerate() {
+            if place != column {
+                let factor = row[column] / pivot_row[column];
+                row.iter_mut().zip(&pivot_row).for_each(|(value, above)| *value -= factor * above);
+            }
+        }
+    }
+    (0..count).map(|i| if matrix[i][i] == 0.0 { 0.0 } else { matrix[i][count] / matrix[i][i] }).collect()
+}
+
+fn separability(parameters: &[Parameter], values: &[f64], jacobian: &Rows) -> (Vec<(String, String)>, Vec<String>) {
+    let column = |place: usize| -> Vec<f64> {
+        // Relative sensitivities, so that parameters of different size compare.
+        jacobian.iter().map(|row| row[place] * values[place].abs().max(1e-300)).collect()
+    };
+    let norm = |column: &[f64]| column.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let mut inseparable = Vec::new();
+    let mut unseen = Vec::new();
+    for i in 0..parameters.len() {
+        let first = column(i);
+        if norm(&first) < 1e-9 {
+            unseen.push(parameters[i].name.clone());
+            continue;
+        }
+        for j in i + 1..parameters.len() {
+            let second = column(j);
+            let dot: f64 = first.iter().zip(&second).map(|(a, b)| a * b).sum();
+            if norm(&second) >= 1e-9 && (dot / norm(&first) / norm(&second)).abs() > INSEPARABLE {
+                inseparable.push((parameters[i].name.clone(), parameters[j].name.clone()));
+            }
+        }
+    }
+    (inseparable, unseen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(name: &str, start: f64, low: f64, high: f64) -> Parameter {
+        Parameter { name: name.to_owned(), start, low, high }
+    }
+
+    /// y = fixed + slope * x
+    fn line(data: &'static [(f64, f64)]) -> impl FnMut(&[f64]) -> Result<Vec<f64>, String> {
+        move |p| Ok(data.iter().map(|(x, y)| (p[0] + p[1] * x) / y - 1.0).collect())
+    }
+
+    #[test]
+    fn two_known_parameters_are_recovered() {
+        let data = &[(1.0, 13.0), (2.0, 16.0), (5.0, 25.0), (9.0, 37.0)];
+        let start = [parameter("fixed", 1.0, 0.0, 100.0), parameter("slope", 1.0, 0.0, 100.0)];
+        let fit = fit(&start, line(data)).unwrap();
+        assert!((fit.found[0].value - 10.0).abs() < 1e-6 && (fit.found[1].value - 3.0).abs() < 1e-6, "{fit:?}");
+        assert!(fit.inseparable.is_empty() && fit.unseen.is_empty());
+        assert!(fit.residuals.iter().all(|residual| residual.abs() < 1e-6));
+    }
+
+    #[test]
+    fn a_parameter_wanted_beyond_its_bound_stays_there_and_says_so() {
+        let data = &[(1.0, 13.0), (2.0, 16.0), (5.0, 25.0)];
+        let start = [parameter("fixed", 1.0, 0.0, 5.0), parameter("slope", 1.0, 0.0, 100.0)];
+        let fit = fit(&start, line(data)).unwrap();
+        assert!(fit.found[0].at_bound && fit.found[0].value == 5.0);
+        assert!(!fit.found[1].at_bound);
+    }
+
+    #[test]
+    fn parameters_that_only_appear_as_a_sum_are_called_inseparable() {
+        let start = [parameter("a", 1.0, 0.0, 10.0), parameter("b", 1.0, 0.0, 10.0)];
+        let fit = fit(&start, |p| Ok(vec![(p[0] + p[1]) / 7.0 - 1.0, 2.0 * (p[0] + p[1]) / 14.0 - 1.0])).unwrap();
+        assert_eq!(fit.inseparable, [("a".to_owned(), "b".to_owned())]);
+    }
+
+    #[test]
+    fn a_parameter_without_effect_is_called_unseen() {
+        let start = [parameter("a", 1.0, 0.0, 10.0), parameter("idle", 1.0, 0.0, 10.0)];
+        let fit = fit(&start, |p| Ok(vec![p[0] / 2.0 - 1.0, p[0] / 2.0 - 1.0])).unwrap();
+        assert_eq!(fit.unseen, ["idle"]);
+    }
+
+    #[test]
+    fn leaving_one_out_shows_how_much_one_datum_pulls() {
+        let fit = fit(&[parameter("a", 1.0, 0.0, 10.0)], |p| Ok(vec![p[0] / 2.0 - 1.0, p[0] / 2.0 - 1.0, p[0] / 3.0 - 1.0]))
+            .unwrap();
+        let (least, most) = fit.found[0].leave_one_out;
+        assert!((least - 2.0).abs() < 1e-6 && most > fit.found[0].value, "{fit:?}");
+    }
+
+    #[test]
+    fn as_many_data_as_parameters_are_enough_and_one_fewer_is_refused() {
+        let start = [parameter("a", 1.0, 0.0, 10.0), parameter("b", 1.0, 0.0, 10.0)];
+        assert!(fit(&start, |p| Ok(vec![p[0] - 1.0, p[1] - 2.0])).is_ok());
+        assert_eq!(fit(&start, |p| Ok(vec![p[0] + p[1]])), Err(FitError::TooFewData { data: 1, parameters: 2 }));
+    }
+
+    #[test]
+    fn a_start_outside_its_bounds_is_refused_and_one_on_them_is_not() {
+        assert!(matches!(fit(&[parameter("a", 11.0, 0.0, 10.0)], |_| Ok(vec![0.0])), Err(FitError::Bounds { .. })));
+        assert!(fit(&[parameter("a", 10.0, 0.0, 10.0)], |p| Ok(vec![p[0] - 10.0])).is_ok());
+    }
+}

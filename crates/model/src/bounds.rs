@@ -1,0 +1,45 @@
+//! Several lower bounds of one time: the largest is the answer, the next says how clear it is.
+
+use crate::predict::Bound;
+
+/// The largest of some terms and the runner-up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Largest {
+    pub(crate) bound: Bound,
+    pub(crate) ns: f64,
+    next_ns: f64,
+}
+
+impl Largest {
+    /// Of terms in nanoseconds; the first wins a tie.
+    pub(crate) fn of(terms: impl IntoIterator<Item = (Bound, f64)>) -> Largest {
+        let none = Largest { bound: Bound::Issue, ns: 0.0, next_ns: 0.0 };
+        terms.into_iter().fold(none, |most, (bound, ns)| {
+            if ns > most.ns {
+                // Two terms of one bound do not compete.
+                let next_ns = if bound == most.bound { most.next_ns } else { most.ns };
+                Largest { bound, ns, next_ns }
+            } else {
+                let next_ns = if bound == most.bound { most.next_ns } else { most.next_ns.max(ns) };
+                Largest { next_ns, ..most }
+            }
+        })
+    }
+
+    /// How many times the runner-up the largest is: 1 where two bounds are equal.
+    pub(crate) fn lead(&self) -> f64 {
+        if self.next_ns > 0.0 { self.ns / self.next_ns } else { f64::INFINITY }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lead_is_over_the_largest_other_bound() {
+        let largest = Largest::of([(Bound::Link, 10.0), (Bound::Device, 20.0), (Bound::Device, 15.0), (Bound::Issue, 5.0)]);
+        assert_eq!((largest.bound, largest.ns, largest.lead()), (Bound::Device, 20.0, 2.0));
+        assert!(Largest::of([(Bound::Link, 1.0)]).lead().is_infinite());
+    }
+}
