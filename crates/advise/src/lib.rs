@@ -22,9 +22,8 @@ pub fn best_ways(record: &Record) -> Vec<Advice> {
     groups
         .into_iter()
         .filter_map(|(target, question, size)| {
-            let of_group = |answer: &&Answer| {
-                answer.target == target && answer.question == question && answer.size_bytes == size
-            };
+            let of_group =
+                |answer: &&Answer| answer.target == target && answer.question == question && answer.size_bytes == size;
             best(record.answers.iter().filter(of_group))
         })
         .collect()
@@ -34,7 +33,7 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
     let mut rated: Vec<(&Answer, f64)> = answers.filter_map(|answer| Some((answer, rate(answer)?))).collect();
     rated.sort_by(|a, b| b.1.total_cmp(&a.1));
     let ((first, fastest), (last, slowest)) = (*rated.first()?, *rated.last()?);
-    if rated.len() < 2 {
+    if rated.len() < 2 || fastest / slowest < WORTH_CHOOSING {
         return None;
     }
     Some(Advice {
@@ -47,6 +46,9 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
         reason: reason(first, last),
     })
 }
+
+/// How many times the slowest way the fastest must be for a choice to matter.
+const WORTH_CHOOSING: f64 = 1.05;
 
 /// How many times slower a larger transfer must be to stand out.
 const CLIFF: f64 = 3.0;
@@ -122,7 +124,7 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
         Some(wait) if wait.share_percent >= 1.0 => parts.push(format!("what is left: {}", wait.explanation)),
         _ => {}
     }
-    if parts.is_empty() { format!("measured fastest; {} is slowest", slowest.way) } else { parts.join("; ") }
+    if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.way) } else { parts.join("; ") }
 }
 
 #[cfg(test)]
@@ -183,8 +185,10 @@ mod tests {
             answer("4", 128, Some(3e9)),
             answer("memcpy", 128, Some(2e9)),
         ]));
-        let found: Vec<(u64, &str, f64)> =
-            advice.iter().map(|advice| (advice.size_bytes, advice.way.access.as_str(), advice.times_the_slowest)).collect();
+        let found: Vec<(u64, &str, f64)> = advice
+            .iter()
+            .map(|advice| (advice.size_bytes, advice.way.access.as_str(), advice.times_the_slowest))
+            .collect();
         assert_eq!(found, [(64, "memcpy", 4.0), (128, "4", 1.5)]);
     }
 
@@ -197,10 +201,7 @@ mod tests {
     fn a_way_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
         let found = cliffs(&record(vec![seen("8", 1024, 3e9, 16), seen("8", 2048, 1e9, 64)]));
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            found[0].text,
-            "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64"
-        );
+        assert_eq!(found[0].text, "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64");
         assert_eq!(cliffs(&record(vec![seen("8", 1024, 2.99e9, 16), seen("8", 2048, 1e9, 64)])), []);
         assert_eq!(cliffs(&record(vec![seen("4", 1024, 9e9, 16), seen("8", 2048, 1e9, 64)])), []);
     }
@@ -219,13 +220,14 @@ mod tests {
 
     #[test]
     fn among_equals_the_first_asked_is_advised() {
-        let advice = best_ways(&record(vec![answer("8", 64, Some(1e9)), answer("4", 64, Some(1e9))]));
-        assert_eq!(advice[0].way.access, "8");
+        let equals = [answer("8", 64, Some(1e9)), answer("4", 64, Some(1e9)), answer("1", 64, Some(0.5e9))];
+        assert_eq!(best_ways(&record(equals.to_vec()))[0].way.access, "8");
     }
 
     #[test]
     fn nothing_is_advised_where_there_is_no_choice_or_no_rate() {
         assert_eq!(best_ways(&record(vec![answer("4", 64, Some(1e9))])), []);
         assert_eq!(best_ways(&record(vec![answer("4", 64, None), answer("8", 64, Some(1e9))])), []);
+        assert_eq!(best_ways(&record(vec![answer("4", 64, Some(1e9)), answer("8", 64, Some(1.04e9))])), []);
     }
 }

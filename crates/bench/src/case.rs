@@ -108,7 +108,9 @@ impl Axes {
         let fences = self.fences.clone().unwrap_or_else(|| vec![wanted.fence]);
         let alignments = self.alignments.clone().unwrap_or_else(|| vec![0]);
         let mut cases = Vec::new();
-        for &memory_type in memory_types.iter().filter(|kind| self.memory_types.is_some() || (wanted.memory_type)(**kind)) {
+        for &memory_type in
+            memory_types.iter().filter(|kind| self.memory_types.is_some() || (wanted.memory_type)(**kind))
+        {
             for &access in &accesses {
                 for &fence in &fences {
                     for &alignment in &alignments {
@@ -150,4 +152,13 @@ pub(crate) struct Wanted {
     pub(crate) fence: Option<Fence>,
     /// Which sizes for an access to a memory type.
     pub(crate) sizes: fn(&Axes, &Region, Access, MemoryType) -> Vec<u64>,
+}
+
+/// One access: as many bytes as it moves.
+pub(crate) fn own_width(axes: &Axes, _: &Region, access: Access, _: MemoryType) -> Vec<u64> {
+    match (&axes.sizes, access.width()) {
+        (Some(sizes), _) => sizes.clone(),
+        (None, Some(width)) => vec![width.bytes()],
+        (None, None) => vec![64],
+    }
 }

@@ -1,6 +1,8 @@
 //! A ceiling where none can be computed: the fastest thing the machine does, measured and named.
 
-use crate::sampling::{BenchError, Effort, measure};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::sampling::measure;
 use lanemark_machine::{Access, Facts, Machine, Op, Plan, Span, Stream, Verb, Width};
 use lanemark_record::{Ceiling, CeilingKind, Summary};
 use lanemark_units::MemoryType;

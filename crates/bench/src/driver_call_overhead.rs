@@ -13,9 +13,11 @@
 //! On ordinary memory the kernel's `pread` and `pwrite` on a memory file stand in for a driver.
 
 use crate::case::{Axes, Case, Through};
-use crate::catalogue::Question;
+use crate::effort::Effort;
+use crate::error::BenchError;
 use crate::line_fit::line_fit;
-use crate::sampling::{BenchError, Effort, Measured, answer, measure};
+use crate::question::Question;
+use crate::sampling::{Measured, answer, measure};
 use lanemark_machine::{Access, DriverCall, Facts, Fence, Machine, Op, Plan, Stream, Verb, Width};
 use lanemark_record::{Answer, Quantity};
 use lanemark_units::MemoryType;
@@ -123,11 +125,9 @@ fn by_difference(
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
     let through_driver = measure(machine, &plan(case, 8), question.most_passes, effort)?;
-    let stream = Stream {
-        fence_each: Some(Fence::Lfence),
-        ..Stream::over(case.verb, case.access, case.span())
-    };
-    let through_pointer = measure(machine, &Plan::on_one_core(vec![Op::Stream(stream)], 8), question.most_passes, effort)?;
+    let stream = Stream { fence_each: Some(Fence::Lfence), ..Stream::over(case.verb, case.access, case.span()) };
+    let through_pointer =
+        measure(machine, &Plan::on_one_core(vec![Op::Stream(stream)], 8), question.most_passes, effort)?;
     let pointer = through_pointer.median_issue_ns();
     let calls = calls(case) as f64;
     let differences = through_driver.per_pass_issue_ns().iter().map(|ns| (ns - pointer) / calls).collect();

@@ -7,7 +7,7 @@
 //! Not to be confused with `streaming_load_bandwidth`, where MOVNTDQA fetches whole lines from WC memory.
 
 use crate::case::{Axes, Case, Wanted};
-use crate::catalogue::Question;
+use crate::question::Question;
 use lanemark_machine::{Access, Facts, Op, Plan, Stream, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;

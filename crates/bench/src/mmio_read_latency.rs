@@ -7,9 +7,8 @@
 //! were too fast without it); ASPM; changes of the clock.
 //! Method: the same register eight times between two time stamps, as that report does.
 
-use crate::case::{Axes, Case, Wanted};
-use crate::catalogue::Question;
-use crate::mmio_write_latency::own_width;
+use crate::case::{Axes, Case, Wanted, own_width};
+use crate::question::Question;
 use lanemark_machine::{Access, Facts, Fence, Op, Plan, Stream, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;

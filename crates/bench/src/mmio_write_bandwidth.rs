@@ -9,7 +9,7 @@
 //! Method: repeated passes over the same range, as the F1 application note's `wc_perf` does.
 
 use crate::case::{Axes, Case, Wanted};
-use crate::catalogue::Question;
+use crate::question::Question;
 use lanemark_machine::{Access, Facts, Fence, Op, Plan, Stream, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;

@@ -6,11 +6,10 @@
 //! Spoiled by: a store to WC memory that fills no line leaves only when something flushes it; here it is
 //! flushed at once, so that the time is the least possible.
 
-use crate::case::{Axes, Case, Wanted};
-use crate::catalogue::Question;
-use lanemark_machine::{Access, Facts, Op, Plan, Region, Stream, Verb};
+use crate::case::{Axes, Case, Wanted, own_width};
+use crate::question::Question;
+use lanemark_machine::{Facts, Op, Plan, Stream, Verb};
 use lanemark_record::Quantity;
-use lanemark_units::MemoryType;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -27,22 +26,9 @@ pub const QUESTION: Question = Question {
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(region) = axes.region(facts, facts.storage()) else { return Vec::new() };
-    let wanted = Wanted {
-        access: |access| access.width().is_some(),
-        memory_type: |_| true,
-        fence: None,
-        sizes: own_width,
-    };
+    let wanted =
+        Wanted { access: |access| access.width().is_some(), memory_type: |_| true, fence: None, sizes: own_width };
     axes.cases(facts, Verb::Store, region, &wanted)
-}
-
-/// One access: as many bytes as it moves.
-pub(crate) fn own_width(axes: &Axes, _: &Region, access: Access, _: MemoryType) -> Vec<u64> {
-    match (&axes.sizes, access.width()) {
-        (Some(sizes), _) => sizes.clone(),
-        (None, Some(width)) => vec![width.bytes()],
-        (None, None) => vec![64],
-    }
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {

@@ -1,50 +1,12 @@
 //! From a plan to an answer: how often, and what the samples say.
 
 use crate::case::Case;
-use crate::catalogue::Question;
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::Question;
 use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
 use lanemark_record::{Answer, Bytes, Ceiling, CeilingKind, Quantity, Summary, Tlps, WaitShare};
 use lanemark_units::Ticks;
-
-/// How hard to try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
-    /// Samples where time is real.
-    pub samples: usize,
-    /// The wanted length of one sample where time is real; passes are added until it is reached.
-    pub sample_length: Ticks,
-    /// The longest that the samples of one plan should take together; at least three are taken.
-    pub plan_length: Ticks,
-    /// Passes where time is virtual, instead of the question's own choice.
-    pub simulated_passes: Option<u64>,
-}
-
-impl Default for Effort {
-    /// 15 samples of 20 us, but no more than 15 ms together.
-    fn default() -> Effort {
-        Effort {
-            samples: 15,
-            sample_length: Ticks::whole_ns(20_000),
-            plan_length: Ticks::whole_ns(15_000_000),
-            simulated_passes: None,
-        }
-    }
-}
-
-/// Why a question got no answer.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BenchError {
-    /// The machine did not run the plan.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-    /// A question that fits a line had fewer than two points.
-    #[error("{question}: a line needs two sizes of call; ask for 8 KiB or more")]
-    TooFewPoints {
-        /// Which question.
-        question: &'static str,
-    },
-}
 
 /// The plan a case becomes on a machine with this clockwork, as [`ask`] runs it.
 #[must_use]
@@ -60,12 +22,7 @@ pub fn plan_for(question: &Question, case: &Case, clockwork: Clockwork, effort: 
 ///
 /// # Errors
 /// [`BenchError::Machine`] with the machine's own reason.
-pub fn ask(
-    question: &Question,
-    machine: &mut dyn Machine,
-    case: &Case,
-    effort: &Effort,
-) -> Result<Answer, BenchError> {
+pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
     if let Some(ask) = question.ask {
         return ask(question, machine, case, effort);
     }
@@ -199,11 +156,8 @@ fn wait_shares(samples: &Samples, delivered_ns: &[f64]) -> Vec<WaitShare> {
     if samples.waits.is_empty() || total <= 0.0 {
         return Vec::new();
     }
-    let mut shares: Vec<WaitShare> = samples
-        .waits
-        .iter()
-        .map(|wait| share(wait.cause, 100.0 * wait.span.as_ns() / total))
-        .collect();
+    let mut shares: Vec<WaitShare> =
+        samples.waits.iter().map(|wait| share(wait.cause, 100.0 * wait.span.as_ns() / total)).collect();
     let waited: f64 = shares.iter().map(|share| share.share_percent).sum();
     if waited < 100.0 {
         shares.push(share(Cause::Issue, 100.0 - waited));

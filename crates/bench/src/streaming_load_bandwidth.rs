@@ -7,8 +7,8 @@
 //! Method: section 5.1 of TACC TR-14-10, which could model it only.
 
 use crate::case::{Axes, Case, Wanted};
-use crate::catalogue::Question;
 use crate::mmio_read_bandwidth;
+use crate::question::Question;
 use lanemark_machine::{Access, Facts, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;

@@ -82,9 +82,9 @@ fn fence(text: &str) -> Result<MaybeFence, String> {
     if text == "none" {
         return Ok(MaybeFence(None));
     }
-    text.parse().map(|fence| MaybeFence(Some(fence))).map_err(|error: lanemark_machine::UnknownName| {
-        format!("{error}, or none")
-    })
+    text.parse()
+        .map(|fence| MaybeFence(Some(fence)))
+        .map_err(|error: lanemark_machine::UnknownName| format!("{error}, or none"))
 }
 
 fn alignment(text: &str) -> Result<u64, String> {

@@ -85,7 +85,7 @@ impl Run {
         let record = Record {
             schema: SCHEMA,
             tool: Tool { name: "lanemark".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-            command: std::env::args().collect(),
+            command: command_line(),
             written_unix_s: None,
             targets: Vec::new(),
             answers: Vec::new(),
@@ -247,7 +247,11 @@ impl Run {
             eprintln!("wrote {}", path.display());
         }
         if !impossible.is_empty() {
-            return Err(Failure::Check(format!("{} answers cannot be true:\n{}", impossible.len(), impossible.join("\n"))));
+            return Err(Failure::Check(format!(
+                "{} answers cannot be true:\n{}",
+                impossible.len(),
+                impossible.join("\n")
+            )));
         }
         if self.record.interrupted {
             return Err(Failure::Interrupted);
@@ -325,7 +329,11 @@ fn write_html(record: &Record, path: &Path) -> Result<(), Failure> {
 /// Columns of the terminal; none where the output is no terminal.
 pub fn terminal_width() -> Option<u16> {
     let out = std::io::stdout();
-    if out.is_terminal() { rustix::termios::tcgetwinsize(&out).ok().map(|size| size.ws_col).filter(|columns| *columns > 0) } else { None }
+    if out.is_terminal() {
+        rustix::termios::tcgetwinsize(&out).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
+    } else {
+        None
+    }
 }
 
 /// A progress bar on standard error, if that is a terminal.
@@ -336,6 +344,11 @@ pub fn progress(length: u64) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// The command line without the path of the program.
+fn command_line() -> Vec<String> {
+    std::iter::once("lanemark".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 
 /// Something that moves on standard error while the end cannot be told.

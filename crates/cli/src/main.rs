@@ -1,5 +1,7 @@
 //! The command: parses, wires, prints. It computes nothing.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod ask;
 mod failure;

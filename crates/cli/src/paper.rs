@@ -89,7 +89,11 @@ pub fn fit(args: &FitArgs) -> Result<(), Failure> {
         solved.iter().try_for_each(|solved| solved.print(&mut out))?;
     }
     let moved: Vec<String> = solved.iter().filter(|solved| solved.claimed).flat_map(Solved::moved).collect();
-    if moved.is_empty() { Ok(()) } else { Err(Failure::Check(format!("the platform file says otherwise: {}", moved.join("; ")))) }
+    if moved.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Check(format!("the platform file says otherwise: {}", moved.join("; "))))
+    }
 }
 
 /// Solves `parameters` with something to look at meanwhile.
@@ -162,7 +166,10 @@ impl Solved {
             let (least, most) = found.leave_one_out;
             let bound = if found.at_bound { ", at its bound: the data want it beyond" } else { "" };
             let (name, value) = (&found.name, found.value);
-            writeln!(out, "  {name} = {value:.5} (the file has {now:.5}; {least:.5} to {most:.5} leaving one out{bound})")?;
+            writeln!(
+                out,
+                "  {name} = {value:.5} (the file has {now:.5}; {least:.5} to {most:.5} leaving one out{bound})"
+            )?;
         }
         for (id, residual) in self.data.iter().zip(&self.fit.residuals) {
             writeln!(out, "  {id}: {:+.2} % left", residual * 100.0)?;

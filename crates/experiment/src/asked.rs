@@ -37,8 +37,7 @@ pub(crate) fn simulated(platform: &Platform, wanted: &Ask, size: Option<u64>) ->
 }
 
 fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
-    let question =
-        question(&wanted.question).ok_or_else(|| format!("there is no question '{}'", wanted.question))?;
+    let question = question(&wanted.question).ok_or_else(|| format!("there is no question '{}'", wanted.question))?;
     let parse = |text: &Option<String>| text.clone();
     let fence = match wanted.fence.as_deref() {
         None => None,

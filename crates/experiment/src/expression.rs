@@ -70,7 +70,11 @@ impl Parser<'_> {
         let rest = &self.text[self.at..];
         let is_id = rest.starts_with(|c: char| c.is_ascii_alphabetic());
         let end = rest
-            .find(|c: char| if is_id { !(c.is_ascii_alphanumeric() || c == ':') } else { !(c.is_ascii_digit() || c == '.') })
+            .find(
+                |c: char| {
+                    if is_id { !(c.is_ascii_alphanumeric() || c == ':') } else { !(c.is_ascii_digit() || c == '.') }
+                },
+            )
             .unwrap_or(rest.len());
         let word = &rest[..end];
         self.at += end;

@@ -240,7 +240,8 @@ impl Experiment {
                 + usize::from(figure.later.is_some())
                 + usize::from(figure.given);
             if ways != 1 {
-                let message = format!("{}: needs exactly one of ask, derive, rules, later, given; has {ways}", figure.id);
+                let message =
+                    format!("{}: needs exactly one of ask, derive, rules, later, given; has {ways}", figure.id);
                 return Err(toml(message));
             }
         }
@@ -271,13 +272,15 @@ mod tests {
         }
     }
 
-    const EXPERIMENT: &str = "title = \"t\"\nplatform = \"p\"\n[[figure]]\nid = \"A\"\nclass = \"given\"\ngiven = true\n";
+    const EXPERIMENT: &str =
+        "title = \"t\"\nplatform = \"p\"\n[[figure]]\nid = \"A\"\nclass = \"given\"\ngiven = true\n";
     const PUBLISHED: &str = "id,what,published,corrected,unit\nA,a,1,,ns\n";
 
     #[test]
     fn a_figure_without_a_published_row_and_a_row_without_a_figure_are_refused() {
         assert!(Experiment::read("x", EXPERIMENT, PUBLISHED).is_ok());
-        let error = |experiment: &str, published: &str| Experiment::read("x", experiment, published).unwrap_err().to_string();
+        let error =
+            |experiment: &str, published: &str| Experiment::read("x", experiment, published).unwrap_err().to_string();
         assert!(error(EXPERIMENT, "id,what,published,corrected,unit\n").contains("published.csv: A"));
         assert!(error(EXPERIMENT, &format!("{PUBLISHED}B,b,1,,ns\n")).contains("B is published and nobody asks"));
         assert!(error(EXPERIMENT, &format!("{PUBLISHED}A,b,1,,ns\n")).contains("A stands twice"));

@@ -145,7 +145,8 @@ fn apply_rules(platform: &Platform, figure: &Figure, mut row: Row) -> Result<Row
             }
         }
     }
-    row.note = [row.note, seen.join("; ")].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
+    row.note =
+        [row.note, seen.join("; ")].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
     Ok(row)
 }
 

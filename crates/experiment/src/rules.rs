@@ -144,7 +144,8 @@ fn with_counters(platform: &Platform) -> Result<Platform, String> {
             region.kind.value = RegionKind::Ddr;
         }
     }
-    let name = changed.regions.iter().find(|region| region.kind.value == RegionKind::Ddr).map(|region| region.name.clone());
+    let name =
+        changed.regions.iter().find(|region| region.kind.value == RegionKind::Ddr).map(|region| region.name.clone());
     let name = name.ok_or("the platform has no storage")?;
     with(&changed, &format!("region.{name}.beat_bytes"), 64.0)
 }
@@ -215,10 +216,7 @@ fn fifo_behind_wc_loses_same_address_writes(platform: &Platform) -> Result<Strin
         fifo_after(platform, |board| six_to_one_address(board, MemoryType::Uc))?,
         fifo_after(platform, |board| six_to_one_address(board, MemoryType::Wc))?,
     );
-    hold(
-        uc == [1; 6] && wc == [1],
-        format!("six bytes to one address: {} entries by UC, {} by WC", uc.len(), wc.len()),
-    )
+    hold(uc == [1; 6] && wc == [1], format!("six bytes to one address: {} entries by UC, {} by WC", uc.len(), wc.len()))
 }
 
 fn fifo_behind_wc_gets_sprayed_writes(platform: &Platform) -> Result<String, String> {
@@ -299,10 +297,7 @@ fn uc_loads_do_not_overlap(platform: &Platform) -> Result<String, String> {
     let mut board = Try::new(platform)?;
     let one = board.run(0, vec![board.load(0, Width::B8, MemoryType::Uc)])?.as_ns();
     let eight = eight_loads(platform, MemoryType::Uc, None)?;
-    hold(
-        (eight / one - 8.0).abs() < 0.01,
-        format!("one UC load takes {one:.0} ns, eight take {eight:.0} ns"),
-    )
+    hold((eight / one - 8.0).abs() < 0.01, format!("one UC load takes {one:.0} ns, eight take {eight:.0} ns"))
 }
 
 fn unfenced_wc_loads_may_overlap(platform: &Platform) -> Result<String, String> {
@@ -387,10 +382,7 @@ fn lines_in_flight_are_the_buffers(platform: &Platform) -> Result<String, String
     board.run(0, vec![board.store(0, 64 * 32, Width::B8, MemoryType::Wc)])?;
     let times: Vec<f64> = board.board.crossings.iter().flatten().map(|crossing| crossing.at.as_ns()).collect();
     let group = times.iter().take_while(|at| **at < times[0] + 50_000.0).count();
-    hold(
-        group == buffers.min(32) && (4..=16).contains(&buffers),
-        format!("{group} lines are in flight together"),
-    )
+    hold(group == buffers.min(32) && (4..=16).contains(&buffers), format!("{group} lines are in flight together"))
 }
 
 fn memcpy_makes_the_counted_stores(platform: &Platform) -> Result<String, String> {

@@ -313,8 +313,9 @@ mod tests {
 
     #[test]
     fn leaving_one_out_shows_how_much_one_datum_pulls() {
-        let fit = fit(&[parameter("a", 1.0, 0.0, 10.0)], |p| Ok(vec![p[0] / 2.0 - 1.0, p[0] / 2.0 - 1.0, p[0] / 3.0 - 1.0]))
-            .unwrap();
+        let fit =
+            fit(&[parameter("a", 1.0, 0.0, 10.0)], |p| Ok(vec![p[0] / 2.0 - 1.0, p[0] / 2.0 - 1.0, p[0] / 3.0 - 1.0]))
+                .unwrap();
         let (least, most) = fit.found[0].leave_one_out;
         assert!((least - 2.0).abs() < 1e-6 && most > fit.found[0].value, "{fit:?}");
     }

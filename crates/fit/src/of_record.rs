@@ -35,7 +35,9 @@ pub enum OfRecordError {
         targets: String,
     },
     /// A key that is no number of the platform.
-    #[error("{platform} has no number '{key}': use a path such as root_complex.core_round_trip_ns or region.NAME.read_ns")]
+    #[error(
+        "{platform} has no number '{key}': use a path such as root_complex.core_round_trip_ns or region.NAME.read_ns"
+    )]
     Key {
         /// Which platform.
         platform: String,
@@ -43,7 +45,9 @@ pub enum OfRecordError {
         key: String,
     },
     /// Nothing in the record can be asked of the platform.
-    #[error("none of the {answers} answers can be asked of {platform}: it has other regions, instructions or memory types")]
+    #[error(
+        "none of the {answers} answers can be asked of {platform}: it has other regions, instructions or memory types"
+    )]
     Nothing {
         /// Answers of the target.
         answers: usize,
@@ -179,8 +183,7 @@ mod tests {
             ..Axes::default()
         };
         let cases = (question.cases)(machine.facts(), &axes);
-        let answers =
-            cases.iter().map(|case| ask(question, &mut machine, case, &Effort::default()).unwrap()).collect();
+        let answers = cases.iter().map(|case| ask(question, &mut machine, case, &Effort::default()).unwrap()).collect();
         Record {
             schema: SCHEMA,
             tool: Tool { name: "lanemark".to_owned(), version: "0".to_owned() },

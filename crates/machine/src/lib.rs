@@ -6,6 +6,8 @@
 //!
 //! Start with [`Machine`], then [`Plan`], then [`Samples`].
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod cause;
 mod error;

@@ -26,6 +26,11 @@ impl Largest {
         })
     }
 
+    /// The same `times` over, with `more` each time.
+    pub(crate) fn times(&self, times: f64, more: f64) -> Largest {
+        Largest { ns: times * (self.ns + more), next_ns: times * (self.next_ns + more), ..*self }
+    }
+
     /// How many times the runner-up the largest is: 1 where two bounds are equal.
     pub(crate) fn lead(&self) -> f64 {
         if self.next_ns > 0.0 { self.ns / self.next_ns } else { f64::INFINITY }

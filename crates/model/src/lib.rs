@@ -4,14 +4,18 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
 //! and knows nothing of the simulator: where the two agree, that means something.
 //!
-//! Start with [`predict`] and [`ceiling`]; the parts they are made of are in `costs.rs`.
+//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs` and `load.rs`, the terms they are made
+//! of in `costs.rs`.
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod ceiling;
 mod costs;
+mod load;
 mod machine;
 mod predict;
+mod store;
 
 pub use ceiling::{Ceiling, ceiling};
 pub use machine::FormulaMachine;

@@ -135,115 +135,13 @@ impl<'a> Job<'a> {
     /// WC, non-temporal stores to WT, and MOVDIR64B: lines gather in buffers and leave when they are full,
     /// or in pieces at the end of a pass.
     fn combined(&self) -> Prediction {
-        let core = &self.costs.platform.core;
-        let len = self.stream.span.len;
-        let (whole, tail) = (len / 64, len % 64);
+        let (whole, tail) = (self.stream.span.len / 64, self.stream.span.len % 64);
         let pieces = self.pieces(tail);
-        if whole == 0 && !self.drains() {
-            return self.gathered(pieces);
+        match (whole, self.drains()) {
+            (0, false) => self.gathered(pieces),
+            (_, true) => Lines::new(self, whole, pieces).drained(),
+            (_, false) => Lines::new(self, whole, pieces).running(),
         }
-        // The small copies of one library write their lines twice: as two passes over the same lines.
-        let twice = if self.instructions * 16 == 2 * len && matches!(len, 64 | 128) { 2 } else { 1 };
-        let passes = self.passes * twice;
-        let instructions = self.instructions / twice;
-        let per_line = (instructions / whole.max(1)).max(1);
-        // A line left open at the end of a pass keeps its buffer.
-        let keeps = u64::from(tail > 0 && !self.drains() && core.wc_buffers.value > 1);
-        let buffers = (u64::from(core.wc_buffers.value) - keeps).max(1);
-        // From the first store of a line to its last; a large copy completes its first line last.
-        let gather = (per_line - 1) as f64 * self.step;
-        let first_line = match self.stream.access {
-            Access::Memcpy if instructions > 2 * whole && whole > 2 => 4 * ((len - 32).div_ceil(128) - 1),
-            _ => per_line - 1,
-        };
-        let first_gather = first_line as f64 * self.step;
-        let bunch = self.round_trip + gather;
-        let line_step = per_line as f64 * self.step;
-        let within_pass = (instructions - 1) as f64 * self.step;
-
-        // When the last store of line `line` (of all passes) leaves the store buffer, by each bound of the core.
-        let near = |line: u64, passes_before: u64| {
-            let (rounds, rest) = (line / buffers, line % buffers);
-            [
-                (Bound::Buffers, rounds as f64 * bunch + rest as f64 * line_step + gather),
-                (Bound::SameLine, passes_before as f64 * (self.round_trip + first_gather)),
-            ]
-        };
-        let tlps = whole + pieces.0;
-        let mean = (whole * 64 + pieces.0 * pieces.1).checked_div(tlps).unwrap_or(64).max(1).next_multiple_of(4);
-        let writes = self.costs.writes(mean);
-        let all_tlps = tlps * passes;
-        let all_lines = (whole * passes).max(1);
-        let first = if whole > 0 { gather } else { within_pass + self.step };
-
-        if self.drains() {
-            let stored = Largest::of([
-                (Bound::Issue, within_pass + (twice - 1) as f64 * (within_pass + self.step)),
-                near((whole * twice).max(1) - 1, 0)[0],
-                (Bound::SameLine, (twice - 1) as f64 * (self.round_trip + gather) + within_pass),
-            ]);
-            // The end comes a step behind the last store; only then do pieces leave.
-            let leaves = stored.ns + if tail > 0 { self.step } else { 0.0 };
-            let burst = if pieces.0 > 0 { pieces.0 - 1 } else { 0 };
-            let back = Largest::of(writes.acknowledged(burst)).ns.max(self.round_trip);
-            let pass = (leaves + back).max(stored.ns + self.step) + self.end_ns();
-            let accepted = Largest::of(writes.accepted(burst)).ns;
-            let near_issue = self.passes as f64 * pass;
-            let near_last = (self.passes - 1) as f64 * pass + self.ahead_ns() + leaves + accepted;
-            let end = self.end.map_or(Bound::Fence, |end| end.bound);
-            let bound = if back + self.end_ns() > stored.ns { end } else { stored.bound };
-            let behind_ns = self.end_ns() - self.ahead_ns();
-            let far = writes.acknowledged(all_tlps - 1).map(|(bound, ns)| (bound, ns + first + behind_ns));
-            let issued = Largest::of([(bound, near_issue)].into_iter().chain(far));
-            let delivered =
-                Largest::of([(bound, near_last)].into_iter().chain(self.accepted(&writes, all_tlps, first)));
-            return self.prediction(issued, delivered, "one core, aligned ranges, everything drained after each pass");
-        }
-
-        let fences = self.passes as f64 * self.end_ns();
-        let stores = self.instructions * self.passes;
-        let last = near(all_lines - 1, passes - 1);
-        let core_last = Largest::of([
-            (Bound::Issue, (stores - 1) as f64 * self.step + fences - self.end_ns()),
-            last[0],
-            (last[1].0, last[1].1 + within_pass),
-        ]);
-        let drain = if tail > 0 { Largest::of(writes.accepted(pieces.0 - 1)).ns } else { writes.unloaded() };
-        let near_last = (core_last.bound, core_last.ns + drain);
-        let rival = Largest::of([
-            (Bound::Issue, (stores - 1) as f64 * self.step + drain),
-            (last[0].0, last[0].1 + drain),
-            (last[1].0, last[1].1 + within_pass + drain),
-        ]);
-        debug_assert!(near_last.1 + 1e-6 >= rival.ns);
-        let near_terms = [
-            (Bound::Issue, (stores - 1) as f64 * self.step + fences - self.end_ns() + drain),
-            (last[0].0, last[0].1 + drain),
-            (last[1].0, last[1].1 + within_pass + drain),
-        ];
-        let far_tlps = if tail > 0 { whole * passes + pieces.0 } else { all_tlps };
-        let delivered = Largest::of(near_terms.into_iter().chain(self.accepted(&writes, far_tlps, first)));
-
-        // The last store issues when the one a store buffer before it has left; that one needs a buffer back.
-        let mut issue_terms = vec![(Bound::Issue, stores as f64 * self.pace + fences)];
-        let open = if self.end.is_some() { Some(stores - 1) } else { (stores - 1).checked_sub(self.store_buffer()) };
-        if let Some(open) = open {
-            let store = open % self.instructions;
-            let line = (open * all_lines / stores).min(all_lines - 1);
-            let pass = line / whole.max(1);
-            let into = (store % per_line) as f64 * self.step - gather;
-            let near = near(line, pass);
-            let in_pass = (line % whole.max(1)) as f64 * line_step + (store % per_line) as f64 * self.step;
-            issue_terms.push((near[0].0, near[0].1 + into));
-            issue_terms.push((near[1].0, near[1].1 + in_pass));
-            let window = if passes > 1 { buffers.min(whole.max(1)) } else { buffers };
-            if let Some(behind) = line.checked_sub(window) {
-                let back = writes.acknowledged(behind).map(|(bound, ns)| (bound, if ns > 0.0 { ns + first + into + gather } else { 0.0 }));
-                issue_terms.extend(back);
-            }
-        }
-        let issued = Largest::of(issue_terms);
-        self.prediction(issued, delivered, "one core, aligned ranges of whole lines")
     }
 
     /// Less than a line, never flushed: all stores gather, and the line leaves after the last.
@@ -278,3 +176,138 @@ impl<'a> Job<'a> {
         }
     }
 }
+
+/// Lines of a job that combines.
+struct Lines<'a> {
+    job: &'a Job<'a>,
+    /// Whole lines of a pass.
+    whole: u64,
+    /// How many pieces the rest of a pass leaves as.
+    pieces: u64,
+    /// Times the lines are gone over, and instructions of each time.
+    passes: u64,
+    instructions: u64,
+    per_line: u64,
+    buffers: u64,
+    /// From the first store of a line to its last.
+    gather: f64,
+    /// The same of the first line of a pass: a large copy completes it near its end.
+    first_gather: f64,
+    /// The way of its TLPs, of mean size.
+    writes: Writes,
+}
+
+impl<'a> Lines<'a> {
+    fn new(job: &'a Job<'a>, whole: u64, (pieces, piece_bytes): (u64, u64)) -> Lines<'a> {
+        let len = job.stream.span.len;
+        // The small copies of one library write their lines twice: as two passes over the same lines.
+        let twice = if job.instructions * 16 == 2 * len && matches!(len, 64 | 128) { 2 } else { 1 };
+        let instructions = job.instructions / twice;
+        let per_line = (instructions / whole.max(1)).max(1);
+        let first_line = match job.stream.access {
+            Access::Memcpy if instructions > 2 * whole && whole > 2 => 4 * ((len - 32).div_ceil(128) - 1),
+            _ => per_line - 1,
+        };
+        // A rest that nothing flushes keeps its buffer.
+        let kept = u64::from(pieces > 0 && !job.drains());
+        let mean = (whole * 64 + pieces * piece_bytes) / (whole + pieces);
+        Lines {
+            job,
+            whole,
+            pieces,
+            passes: job.passes * twice,
+            instructions,
+            per_line,
+            buffers: u64::from(job.costs.platform.core.wc_buffers.value).saturating_sub(kept).max(1),
+            gather: (per_line - 1) as f64 * job.step,
+            first_gather: first_line as f64 * job.step,
+            writes: job.costs.writes(mean.next_multiple_of(4)),
+        }
+    }
+
+    /// When the last store of line `line` leaves the store buffer, if only the count of buffers limits: each
+    /// is taken from the first store of its line until its acknowledgment.
+    fn by_buffers(&self, line: u64) -> (Bound, f64) {
+        let (rounds, rest) = (line / self.buffers, line % self.buffers);
+        let line_step = self.per_line as f64 * self.job.step;
+        let ns = rounds as f64 * (self.job.round_trip + self.gather) + rest as f64 * line_step + self.gather;
+        (Bound::Buffers, ns)
+    }
+
+    /// When pass `pass` begins, if only its lines' acknowledgments in the pass before limit.
+    fn by_same_line(&self, pass: u64) -> (Bound, f64) {
+        (Bound::SameLine, pass as f64 * (self.job.round_trip + self.first_gather))
+    }
+
+    fn within_pass(&self) -> f64 {
+        (self.instructions - 1) as f64 * self.job.step
+    }
+
+    /// Nothing waits at the end of a pass, or only for the core itself.
+    fn running(&self) -> Prediction {
+        let job = self.job;
+        let lines = self.whole * self.passes;
+        let stores = job.instructions * job.passes;
+        let ends = job.passes as f64 * job.end_ns();
+        // The rest of the last pass leaves when it is over.
+        let arrives = if self.pieces > 0 { Largest::of(self.writes.accepted(self.pieces - 1)).ns } else { self.writes.unloaded() };
+        let last_pass = self.by_same_line(self.passes - 1);
+        let near = [
+            (Bound::Issue, (stores - 1) as f64 * job.step + ends - job.end_ns()),
+            self.by_buffers(lines - 1),
+            (last_pass.0, last_pass.1 + self.within_pass()),
+        ];
+        let far = job.accepted(&self.writes, lines + self.pieces, self.gather);
+        let delivered = Largest::of(near.map(|(bound, ns)| (bound, ns + arrives)).into_iter().chain(far));
+
+        // The last store issues when the one a store buffer before it has left; a fence, when the last has.
+        let pace = (Bound::Issue, stores as f64 * job.pace + ends);
+        let open = if job.end.is_some() { Some(stores - 1) } else { (stores - 1).checked_sub(job.store_buffer()) };
+        let Some(open) = open else {
+            return job.prediction(Largest::of([pace]), delivered, HOLDS_FOR);
+        };
+        let line = (open / self.per_line).min(lines - 1);
+        let into_line = (open - line * self.per_line).min(self.per_line - 1) as f64 * job.step;
+        let (pass, into_pass) = (open / self.instructions, (open % self.instructions) as f64 * job.step);
+        let (by_buffers, by_pass) = (self.by_buffers(line), self.by_same_line(pass));
+        let near = [pace, (by_buffers.0, by_buffers.1 - self.gather + into_line), (by_pass.0, by_pass.1 + into_pass)];
+        // Its line needs a buffer, or the same line, back from behind the root complex's queue.
+        let window = if self.passes > 1 { self.buffers.min(self.whole) } else { self.buffers };
+        let back = line.checked_sub(window).map(|behind| self.writes.acknowledged(behind));
+        let far = back.into_iter().flatten().map(|(bound, ns)| (bound, if ns > 0.0 { ns + self.gather + into_line } else { 0.0 }));
+        job.prediction(Largest::of(near.into_iter().chain(far)), delivered, HOLDS_FOR)
+    }
+
+    /// Every pass ends when all its TLPs are acknowledged.
+    fn drained(&self) -> Prediction {
+        let job = self.job;
+        let over_again = self.passes / job.passes - 1;
+        let again = self.by_same_line(over_again);
+        let stored = Largest::of([
+            (Bound::Issue, over_again as f64 * (self.within_pass() + job.step) + self.within_pass()),
+            self.by_buffers((self.whole * (over_again + 1)).max(1) - 1),
+            (again.0, again.1 + self.within_pass()),
+        ]);
+        // The end comes a step behind the last store; only then do pieces leave, all together.
+        let leaves = stored.ns + if self.pieces > 0 { job.step } else { 0.0 };
+        let behind = self.pieces.max(1) - 1;
+        let back = Largest::of(self.writes.acknowledged(behind)).ns.max(job.round_trip);
+        let pass = (leaves + back).max(stored.ns + job.step) + job.end_ns();
+        let bound = match job.end {
+            Some(end) if back + end.ns > stored.ns => end.bound,
+            _ => stored.bound,
+        };
+        let near_issue = (bound, job.passes as f64 * pass);
+        let last = (job.passes - 1) as f64 * pass + job.ahead_ns() + leaves;
+        let near_last = (bound, last + Largest::of(self.writes.accepted(behind)).ns);
+
+        let tlps = self.whole * self.passes + self.pieces * job.passes;
+        let first = if self.whole > 0 { self.gather } else { self.within_pass() + job.step };
+        let far = self.writes.acknowledged(tlps - 1).map(|(bound, ns)| (bound, ns + first + job.end_ns()));
+        let issued = Largest::of([near_issue].into_iter().chain(far));
+        let delivered = Largest::of([near_last].into_iter().chain(job.accepted(&self.writes, tlps, first)));
+        job.prediction(issued, delivered, "one core, aligned ranges, everything drained after each pass")
+    }
+}
+
+const HOLDS_FOR: &str = "one core, aligned ranges of whole lines";

@@ -4,6 +4,8 @@
 //! skipped and why. It is plain data with units at the end of its keys, written as JSON whole or not
 //! at all ([`file`]), described by a JSON Schema generated from these types ([`schema`]).
 
+#![forbid(unsafe_code)]
+
 mod answer;
 mod experiment;
 pub mod file;

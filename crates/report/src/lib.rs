@@ -19,6 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 #![allow(clippy::format_push_string, reason = "it reads better than `write!`, and nobody waits for these strings")]
 
 mod advice;

@@ -4,6 +4,8 @@
 //! of bytes is written and read with its unit ([`size`]), a rate is [`Rate`], and an address says
 //! whose address it is ([`address`]). Nothing here knows PCIe, reads a clock or does I/O.
 
+#![forbid(unsafe_code)]
+
 pub mod address;
 pub mod memory_type;
 pub mod rate;

@@ -1,0 +1,33 @@
+//! What a question is made of.
+
+use crate::case::{Axes, Case};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use lanemark_machine::{Facts, Machine, Plan};
+use lanemark_record::{Answer, Quantity};
+
+/// One question.
+#[derive(Clone, Copy)]
+pub struct Question {
+    /// Its name on the command line and in records.
+    pub name: &'static str,
+    /// What it asks, in one line.
+    pub summary: &'static str,
+    /// What the headline figure is.
+    pub quantity: Quantity,
+    /// The variants that make sense for a machine.
+    pub cases: fn(&Facts, &Axes) -> Vec<Case>,
+    /// How a variant becomes a plan of this many passes.
+    pub plan: fn(&Case, u64) -> Plan,
+    /// Passes of one sample where time is virtual.
+    pub simulated_passes: fn(&Case) -> u64,
+    /// The most passes of one sample where time is real; 1 where a second pass would hide what is asked for.
+    pub most_passes: u64,
+    /// Accesses in one pass that a latency is divided by; 1 for bandwidths.
+    pub accesses_per_pass: fn(&Case) -> u64,
+    /// For questions that need several plans: how they are asked.
+    pub ask: Option<AskItself>,
+}
+
+/// Asks a question that needs several plans.
+pub type AskItself = fn(&Question, &mut dyn Machine, &Case, &Effort) -> Result<Answer, BenchError>;

@@ -1,0 +1,136 @@
+//! Loads: how long until the last has its bytes.
+
+use crate::bounds::Largest;
+use crate::costs::Costs;
+use crate::predict::{Bound, Prediction};
+use lanemark_machine::{Access, Fence, Stream};
+use lanemark_units::MemoryType;
+
+/// The prediction for `passes` passes of a stream of loads, after each of which `flushed` cached lines are
+/// dropped; `None` for fences that do not order loads.
+pub(crate) fn predict(costs: &Costs<'_>, stream: &Stream, flushed: u64, passes: u64) -> Option<Prediction> {
+    let fence = match stream.fence_each {
+        None => None,
+        Some(Fence::Lfence) => Some((costs.fence(Fence::Lfence), false)),
+        Some(fence @ (Fence::Mfence | Fence::Locked | Fence::Interrupt)) => Some((costs.fence(fence), true)),
+        Some(Fence::Sfence) => return None,
+    };
+    let core = &costs.platform.core;
+    let kind = stream.span.memory_type;
+    let streaming = kind == MemoryType::Wc
+        && matches!(stream.access, Access::NonTemporal(_))
+        && core.streaming_load_buffers.value > 0;
+    let job = Job { costs, stream, instructions: costs.instructions(stream.access, kind, stream.span.len).left(), passes };
+    Some(match fence {
+        _ if !streaming && !kind.caches_loads() => job.single(fence.map(|fence| fence.0)),
+        None if streaming => job.streamed(),
+        None => job.cached(flushed),
+        Some((ns, empties)) => job.lines_fenced(ns, streaming && empties, streaming, flushed),
+    })
+}
+
+struct Job<'a> {
+    costs: &'a Costs<'a>,
+    stream: &'a Stream,
+    instructions: u64,
+    passes: u64,
+}
+
+impl Job<'_> {
+    /// Uncached: one after the other, or as many WC loads as overlap when nothing is between them.
+    fn single(&self, fence: Option<f64>) -> Prediction {
+        let core = &self.costs.platform.core;
+        let loads = self.instructions * self.passes;
+        let bytes = match self.stream.access {
+            Access::Memcpy => {
+                let all = self.costs.instructions(self.stream.access, self.stream.span.memory_type, self.stream.span.len);
+                all.map(|piece| piece.bytes).sum()
+            }
+            _ => self.stream.span.len,
+        };
+        let one = self.costs.read_round_trip(bytes / self.instructions.max(1));
+        let overlap = u64::from(core.wc_loads_in_flight.value);
+        if self.stream.span.memory_type != MemoryType::Wc || fence.is_some() || overlap == 1 {
+            let time = loads as f64 * (one + fence.unwrap_or(0.0));
+            return prediction(Largest::of([(Bound::ReadRoundTrip, time)]), "one core, aligned loads, one at a time");
+        }
+        let holds_for = "one core, aligned loads, overlapping as far as speculation goes";
+        prediction(self.pipelined(loads, overlap, one, self.costs.cycle, bytes / self.instructions.max(1)), holds_for)
+    }
+
+    /// `reads` reads of `bytes`, `step` apart and at most `together` under way.
+    fn pipelined(&self, reads: u64, together: u64, one: f64, step: f64, bytes: u64) -> Largest {
+        let behind = reads - 1;
+        let (rounds, rest) = (behind / together, behind % together);
+        let steps = self.costs.read_steps(bytes);
+        let slowest = steps.iter().fold(step, |most, term| most.max(term.1));
+        let trips = (Bound::ReadRoundTrip, rounds as f64 * one + rest as f64 * slowest);
+        let terms = [(Bound::Issue, behind as f64 * step), trips].into_iter();
+        let terms = terms.chain(steps.map(|(bound, ns)| (bound, behind as f64 * ns)));
+        Largest::of(terms.map(|(bound, ns)| (bound, ns + one)))
+    }
+
+    fn lines(&self) -> u64 {
+        self.stream.span.len.div_ceil(64)
+    }
+
+    /// Time of the instructions of one line.
+    fn line_step(&self) -> f64 {
+        self.instructions as f64 * self.costs.cycle / self.lines() as f64
+    }
+
+    /// Streaming loads: a line a buffer.
+    fn streamed(&self) -> Prediction {
+        let buffers = u64::from(self.costs.platform.core.streaming_load_buffers.value);
+        // A line loaded again waits for the buffer that has it.
+        let together = if self.passes > 1 { buffers.min(self.lines()) } else { buffers };
+        let one = self.costs.read_round_trip(64);
+        let time = self.pipelined(self.lines() * self.passes, together, one, self.line_step(), 64);
+        prediction(time, "one core, aligned ranges")
+    }
+
+    /// Cached loads: a line a fill buffer; what was fetched is there until it is flushed or pushed out.
+    fn cached(&self, flushed: u64) -> Prediction {
+        let core = &self.costs.platform.core;
+        let (lines, fills) = (self.lines(), u64::from(core.fill_buffers.value));
+        let one = self.costs.read_round_trip(64);
+        let fits = lines <= u64::from(core.cached_lines.value);
+        let holds_for = "one core, aligned ranges, lines not in the cache before the first pass";
+        if flushed > 0 {
+            let pass = self.pipelined(lines, fills, one, self.line_step(), 64);
+            return prediction(pass.times(self.passes as f64, flushed as f64 * self.costs.cycle), holds_for);
+        }
+        if !fits {
+            return prediction(self.pipelined(lines * self.passes, fills, one, self.line_step(), 64), holds_for);
+        }
+        let first = self.pipelined(lines, fills, one, self.line_step(), 64);
+        let hits = (self.passes - 1) as f64 * self.instructions as f64 * self.costs.cycle;
+        let hit = if self.passes > 1 { core.cached_load_ns.value.as_ns() - self.costs.cycle } else { 0.0 };
+        // The other passes begin when the last line is asked for.
+        let issued = first.ns - one + self.line_step() + hits + hit.max(0.0);
+        prediction(Largest::of([(first.bound, first.ns), (Bound::Issue, issued)]), holds_for)
+    }
+
+    /// A fence after each load: the first of a line fetches it, the others find it, unless the fence empties
+    /// the buffer.
+    fn lines_fenced(&self, fence: f64, empties: bool, streaming: bool, flushed: u64) -> Prediction {
+        let core = &self.costs.platform.core;
+        let one = self.costs.read_round_trip(64);
+        let hit = if streaming { self.costs.cycle } else { self.costs.cycle.max(core.cached_load_ns.value.as_ns()) };
+        let kept = !streaming && flushed == 0 && self.lines() <= u64::from(core.cached_lines.value);
+        let fetches = match (empties, kept) {
+            (true, _) => self.instructions * self.passes,
+            (false, true) => self.lines(),
+            (false, false) => self.lines() * self.passes,
+        };
+        let hits = self.instructions * self.passes - fetches;
+        let time = fetches as f64 * (one + fence)
+            + hits as f64 * (hit + fence)
+            + (flushed * self.passes) as f64 * self.costs.cycle;
+        prediction(Largest::of([(Bound::ReadRoundTrip, time)]), "one core, aligned ranges, a fence after each load")
+    }
+}
+
+fn prediction(time: Largest, holds_for: &'static str) -> Prediction {
+    Prediction { issue_ns: time.ns, delivered_ns: time.ns, bound: time.bound, lead: time.lead(), holds_for }
+}
