@@ -1,1 +1,33 @@
-//! Tests that cross rooms live in `tests/`.
+//! Tests that cross rooms live in `tests/`; here is what several of them need.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The repository's root.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// The program `lanemark`, built in the profile the running test was built in.
+///
+/// # Panics
+/// If it does not build.
+#[must_use]
+pub fn lanemark() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        // <target>/<profile>/deps/<test>-<hash>
+        let this = std::env::current_exe().expect("a test knows where it is");
+        let folder = this.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", "lanemark", "--target-dir"]);
+        cargo.arg(folder.parent().expect("a profile's folder is in target")).current_dir(root());
+        if !folder.ends_with("debug") {
+            cargo.arg("--profile").args(folder.file_name());
+        }
+        assert!(cargo.status().is_ok_and(|status| status.success()), "lanemark does not build");
+        folder.join("lanemark")
+    })
+}

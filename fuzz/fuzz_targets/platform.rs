@@ -14,7 +14,10 @@ fuzz_target!(|bytes: &[u8]| {
                 assert!(platform.bar(bar).is_some());
                 let path = format!("region.{}.read_ns", region.name);
                 let (read_ns, origin) = platform.number(&path).unwrap();
-                assert_eq!(platform.with(&path, read_ns, origin.clone()).unwrap().number(&path), Some((read_ns, origin)));
+                assert_eq!(
+                    platform.with(&path, read_ns, origin.clone()).unwrap().number(&path),
+                    Some((read_ns, origin))
+                );
             }
             assert!(platform.to_json().is_object());
         }

@@ -1,9 +1,9 @@
 //! Commands as the pages write them, run with the program of this build.
 
 use crate::page::root;
-use std::path::{Path, PathBuf};
+use lanemark_checks::lanemark;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A command of a page may take this long, also in a build that is not optimised.
@@ -84,24 +84,6 @@ fn run_lanemark(arguments: &[&str], folder: &Path) -> Result<Outcome, String> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// The program, built in the profile this test was built in.
-fn lanemark() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        // <target>/<profile>/deps/docs-<hash>
-        let this = std::env::current_exe().unwrap();
-        let folder = this.ancestors().nth(2).unwrap();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", "lanemark", "--target-dir"]);
-        cargo.arg(folder.parent().unwrap()).current_dir(root());
-        if !folder.ends_with("debug") {
-            cargo.arg("--profile").arg(folder.file_name().unwrap());
-        }
-        assert!(cargo.status().unwrap().success(), "lanemark does not build");
-        folder.join("lanemark")
-    })
 }
 
 #[test]

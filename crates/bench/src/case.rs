@@ -84,11 +84,14 @@ const SIZES: [u64; 9] = [64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1
 const ONE_AT_A_TIME: u64 = 64 << 10;
 
 impl Axes {
-    /// The sizes asked for, or the usual ones, that fit into `region`.
+    /// The sizes asked for, or those of the usual ones that fit into `region`; all of it if none does.
     #[must_use]
     pub fn sizes_in(&self, region: &Region) -> Vec<u64> {
-        let sizes = self.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
-        if self.sizes.is_some() { sizes } else { sizes.into_iter().filter(|size| *size <= region.len).collect() }
+        let usual = || {
+            let fitting: Vec<u64> = SIZES.into_iter().filter(|size| *size <= region.len).collect();
+            if fitting.is_empty() { vec![region.len] } else { fitting }
+        };
+        self.sizes.clone().unwrap_or_else(usual)
     }
 
     /// As [`Axes::sizes_in`]; accesses that go one at a time are usually asked up to 64 KiB only, because
@@ -99,7 +102,7 @@ impl Axes {
     }
 
     /// Every combination along the axes for one verb: the region, and what the machine has where nothing
-    /// else is asked for.
+    /// else is asked for. Usual sizes that do not fit are left out; those asked for are not.
     pub(crate) fn cases(&self, facts: &Facts, verb: Verb, region: &Region, wanted: &Wanted) -> Vec<Case> {
         let memory_types = self.memory_types.clone().unwrap_or_else(|| facts.memory_types.clone());
         let accesses = self.accesses.clone().unwrap_or_else(|| {
@@ -114,7 +117,9 @@ impl Axes {
             for &access in &accesses {
                 for &fence in &fences {
                     for &alignment in &alignments {
-                        for size in (wanted.sizes)(self, region, access, memory_type) {
+                        let sizes = (wanted.sizes)(self, region, access, memory_type);
+                        let fits = |size: &u64| self.sizes.is_some() || size.saturating_add(alignment) <= region.len;
+                        for size in sizes.into_iter().filter(fits) {
                             cases.push(Case {
                                 verb,
                                 access,

@@ -41,7 +41,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     };
     let mut cases = axes.cases(facts, Verb::Store, region, &wanted);
     for case in &mut cases {
-        if case.memory_type == MemoryType::Wc && (case.size + case.alignment) % 64 != 0 {
+        if case.memory_type == MemoryType::Wc && (case.size % 64 + case.alignment) % 64 != 0 {
             case.fence = case.fence.or(Some(Fence::Sfence));
         }
     }

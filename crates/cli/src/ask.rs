@@ -1,14 +1,17 @@
 //! `bench`, `predict` and `report`: questions to targets, answers to a record, a record to what people read.
 
 use crate::args::{BenchArgs, ReportArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
+use crate::input;
+use crate::output;
 use crate::target::Target;
+use crate::work::{Task, work};
 use indicatif::{ProgressBar, ProgressStyle};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question, measured_ceiling, question};
-use lanemark_machine::{Clockwork, MachineError, Verb};
+use lanemark_machine::{Clockwork, Fence, MachineError, Verb};
 use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Record, SCHEMA, Skipped, Tool, file};
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,10 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+    // The second time, nobody wants to wait for the plan that is under way.
+    let end = move || if flag.swap(true, Ordering::Relaxed) { std::process::exit(Failure::Interrupted.exit_code().into()) };
+    ctrlc::set_handler(end)
         .map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
     let mut run = Run::new(args, &["card-gen5-x16", "host"], &interrupted)?;
-    run.ask_all(&interrupted, Run::measure)?;
+    run.ask_all(&interrupted, Run::measure);
     run.finish(args, false)
 }
 
@@ -31,21 +36,25 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let mut run = Run::new(args, &["card-gen5-x16"], &interrupted)?;
-    run.ask_all(&interrupted, Run::predict)?;
+    run.ask_all(&interrupted, Run::predict);
     run.finish(args, true)
 }
 
 /// `lanemark report`
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let record = file::read(&args.record).map_err(|error| Failure::Usage(error.to_string()))?;
-    write_html(&record, &args.html)
+    let bytes = input::read(&args.record, input::RECORD)
+        .map_err(|error| Failure::Usage(format!("reading {}: {error}", args.record.display())))?;
+    let record = file::from_bytes(&bytes, &args.record).map_err(|error| Failure::Usage(error.to_string()))?;
+    output::check(&[&args.html], &[&args.record])?;
+    write_html(&record, &args.html)?;
+    say(&format!("wrote {}", args.html.display()));
+    Ok(())
 }
 
 /// One run: whom, what, and what came out so far.
 struct Run {
     targets: Vec<Target>,
-    questions: Vec<&'static Question>,
-    axes: Axes,
+    tasks: Vec<Task>,
     effort: Effort,
     record: Record,
     /// Measured ceilings of real targets, for loads and for stores.
@@ -76,12 +85,10 @@ impl Run {
                 Err(failure) => return Err(failure),
             }
         }
-        for target in &targets {
-            check_axes(&axes, target)?;
-        }
-        for path in [&args.record, &args.html].into_iter().flatten() {
-            check_writable(path)?;
-        }
+        let work = work(&questions, &targets, &axes)?;
+        skipped.extend(work.skipped);
+        let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
+        output::check(&[args.record.as_deref(), page(args)].into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
         let record = Record {
             schema: SCHEMA,
             tool: Tool { name: "lanemark".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
@@ -96,7 +103,7 @@ impl Run {
             interrupted: false,
         };
         let stand_ins = targets.iter().map(|_| None).collect();
-        Ok(Run { targets, questions, axes, effort: Effort::default(), record, stand_ins })
+        Ok(Run { targets, tasks: work.tasks, effort: Effort::default(), record, stand_ins })
     }
 
     /// Asks every case of every question of every target, by `ask`.
@@ -104,24 +111,10 @@ impl Run {
         &mut self,
         interrupted: &AtomicBool,
         ask: fn(&mut Run, usize, &Question, &Case) -> Result<Answer, BenchError>,
-    ) -> Result<(), Failure> {
-        let mut work = Vec::new();
-        for &question in &self.questions {
-            for (place, target) in self.targets.iter().enumerate() {
-                let cases = (question.cases)(target.facts(), &self.axes);
-                if cases.is_empty() {
-                    self.record.skipped.push(Skipped {
-                        question: question.name.to_owned(),
-                        target: target.facts().name.clone(),
-                        what: "the question".to_owned(),
-                        because: "the target has nothing to ask it of (region, driver or instruction)".to_owned(),
-                    });
-                }
-                work.extend(cases.into_iter().map(|case| (question, place, case)));
-            }
-        }
-        let bar = progress(work.len() as u64);
-        for (question, place, case) in work {
+    ) {
+        let tasks = std::mem::take(&mut self.tasks);
+        let bar = progress(tasks.len() as u64);
+        for Task { question, place, case } in tasks {
             if interrupted.load(Ordering::Relaxed) {
                 self.record.interrupted = true;
                 break;
@@ -139,9 +132,6 @@ impl Run {
                     self.record.interrupted = true;
                     break;
                 }
-                Err(BenchError::Machine(error @ MachineError::OutOfRange { .. })) => {
-                    return Err(Failure::Usage(error.to_string()));
-                }
                 Err(error) => {
                     let target = &self.targets[place].facts().name;
                     self.record.warnings.push(format!("{} on {target}, {}: {error}", question.name, case.way()));
@@ -150,7 +140,6 @@ impl Run {
             bar.inc(1);
         }
         bar.finish_and_clear();
-        Ok(())
     }
 
     fn measure(&mut self, place: usize, question: &Question, case: &Case) -> Result<Answer, BenchError> {
@@ -230,21 +219,16 @@ impl Run {
         self.record.findings = lanemark_advise::cliffs(&self.record);
         let impossible: Vec<String> = self.record.answers.iter().filter_map(Answer::impossible).collect();
         self.record.warnings.extend(impossible.iter().cloned());
-        if let Some(path) = &args.record {
-            file::write(&self.record, path).map_err(|error| Failure::Usage(error.to_string()))?;
-        }
-        let html = args.html.clone().or_else(|| (!args.json).then(|| PathBuf::from("report.html")));
-        if let Some(path) = &html {
-            write_html(&self.record, path)?;
-        }
+        // What cannot be kept in a file can still be read on the screen.
+        let written = self.write(args);
         let mut out = std::io::stdout().lock();
         if args.json {
             writeln!(out, "{}", file::to_json(&self.record))?;
         } else {
             out.write_all(lanemark_report::tables(&self.record, terminal_width()).as_bytes())?;
         }
-        for path in [&args.record, &html].into_iter().flatten() {
-            eprintln!("wrote {}", path.display());
+        for path in written? {
+            say(&format!("wrote {}", path.display()));
         }
         if !impossible.is_empty() {
             return Err(Failure::Check(format!(
@@ -256,12 +240,32 @@ impl Run {
         if self.record.interrupted {
             return Err(Failure::Interrupted);
         }
-        if self.record.answers.is_empty() {
-            let because = self.record.skipped.first().map_or("nothing was asked", |skipped| skipped.because.as_str());
-            return Err(Failure::Absent(because.to_owned()));
+        if !self.record.answers.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        match (self.record.skipped.first(), self.record.warnings.first()) {
+            (Some(skipped), _) => Err(Failure::Absent(skipped.because.clone())),
+            (None, Some(warning)) => Err(Failure::Check(format!("there is no answer: {warning}"))),
+            (None, None) => Err(Failure::Absent("nothing was asked".to_owned())),
+        }
     }
+
+    /// Writes the files that were asked for, and says which; a page that nobody named needs something to show.
+    fn write<'a>(&self, args: &'a BenchArgs) -> Result<Vec<&'a Path>, Failure> {
+        let html = page(args).filter(|_| args.html.is_some() || !self.record.answers.is_empty());
+        if let Some(path) = &args.record {
+            file::write(&self.record, path).map_err(|error| Failure::Usage(error.to_string()))?;
+        }
+        if let Some(path) = html {
+            write_html(&self.record, path)?;
+        }
+        Ok([args.record.as_deref(), html].into_iter().flatten().collect())
+    }
+}
+
+/// Where the page goes, if there is one.
+fn page(args: &BenchArgs) -> Option<&Path> {
+    args.html.as_deref().or_else(|| (!args.json).then_some(Path::new("report.html")))
 }
 
 fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
@@ -269,56 +273,40 @@ fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
         return Ok(CATALOGUE.iter().collect());
     }
     let known = || CATALOGUE.iter().map(|question| question.name).collect::<Vec<_>>().join(", ");
-    names
-        .iter()
-        .map(|name| {
-            question(name).ok_or_else(|| Failure::Usage(format!("'{name}' is no question: use one of {}", known())))
-        })
-        .collect()
+    let found = names.iter().map(|name| {
+        question(name).ok_or_else(|| Failure::Usage(format!("'{name}' is no question: use one of {}", known())))
+    });
+    let mut questions: Vec<&'static Question> = Vec::new();
+    for question in found {
+        let question = question?;
+        if questions.iter().all(|other| other.name != question.name) {
+            questions.push(question);
+        }
+    }
+    Ok(questions)
 }
 
 fn axes(args: &BenchArgs) -> Axes {
-    let some = |list: Vec<_>| if list.is_empty() { None } else { Some(list) };
+    let fences: Vec<Option<Fence>> = args.fence.iter().map(|fence| fence.0).collect();
     Axes {
         sizes: args.sizes.as_ref().map(|sizes| sizes.bytes().to_vec()),
-        memory_types: (!args.memory_type.is_empty()).then(|| args.memory_type.clone()),
-        accesses: (!args.access.is_empty()).then(|| args.access.clone()),
-        fences: (!args.fence.is_empty()).then(|| args.fence.iter().map(|fence| fence.0).collect()),
-        alignments: some(args.align.clone()),
+        memory_types: each_once(&args.memory_type),
+        accesses: each_once(&args.access),
+        fences: each_once(&fences),
+        alignments: each_once(&args.align),
         region: args.region.clone(),
     }
 }
 
-/// What is asked for must fit the target, before anything runs.
-fn check_axes(axes: &Axes, target: &Target) -> Result<(), Failure> {
-    let facts = target.facts();
-    let region = match &axes.region {
-        Some(name) => Some(facts.region(name).ok_or_else(|| {
-            let known = facts.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ");
-            Failure::Usage(format!("--region {name}: {} has no such region; it has {known}", facts.name))
-        })?),
-        None => facts.storage(),
-    };
-    let (Some(region), Some(sizes)) = (region, &axes.sizes) else { return Ok(()) };
-    let furthest = axes.alignments.iter().flatten().max().copied().unwrap_or(0);
-    match sizes.iter().find(|size| size.saturating_add(furthest) > region.len) {
-        Some(size) => Err(Failure::Usage(format!(
-            "--sizes: {size} B reach beyond region {region} of {}; ask for at most {}",
-            facts.name,
-            region.len - furthest
-        ))),
-        None => Ok(()),
+/// What was said twice is meant once; what was not said is left to the question.
+fn each_once<T: Copy + PartialEq>(list: &[T]) -> Option<Vec<T>> {
+    let mut once: Vec<T> = Vec::new();
+    for item in list {
+        if !once.contains(item) {
+            once.push(*item);
+        }
     }
-}
-
-/// A folder that is not there is better known before the measurement than after it.
-fn check_writable(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if folder.is_dir() && !path.is_dir() {
-        Ok(())
-    } else {
-        Err(Failure::Usage(format!("{} cannot be written: its folder is missing or it is a folder", path.display())))
-    }
+    (!once.is_empty()).then_some(once)
 }
 
 fn write_html(record: &Record, path: &Path) -> Result<(), Failure> {

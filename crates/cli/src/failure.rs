@@ -1,5 +1,7 @@
 //! Why the command ended early, and with which exit code.
 
+use std::io::Write;
+
 /// What ended the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -30,4 +32,9 @@ impl Failure {
             Failure::Interrupted => 130,
         }
     }
+}
+
+/// Tells the user on standard error; if nobody listens there, that is no failure.
+pub fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{message}");
 }

@@ -5,13 +5,16 @@
 mod args;
 mod ask;
 mod failure;
+mod input;
 mod listing;
+mod output;
 mod paper;
 mod target;
+mod work;
 
 use args::{Args, Command};
 use clap::Parser;
-use failure::Failure;
+use failure::{Failure, say};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -31,7 +34,7 @@ fn main() -> ExitCode {
         // Somebody who reads our output has had enough of it: that is no failure of ours.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("lanemark: {failure}");
+            say(&format!("lanemark: {failure}"));
             ExitCode::from(failure.exit_code())
         }
     }

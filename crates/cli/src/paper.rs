@@ -19,10 +19,14 @@ fn papers(names: &[String]) -> Result<Vec<&'static Paper>, Failure> {
         return Ok(PAPERS.iter().collect());
     }
     let known = PAPERS.iter().map(|paper| paper.name).collect::<Vec<_>>().join(", ");
-    names
-        .iter()
-        .map(|name| paper(name).ok_or_else(|| Failure::Usage(format!("'{name}' is no paper: use one of {known}"))))
-        .collect()
+    let mut found: Vec<&'static Paper> = Vec::new();
+    for name in names {
+        let paper = paper(name).ok_or_else(|| Failure::Usage(format!("'{name}' is no paper: use one of {known}")))?;
+        if found.iter().all(|other| other.name != paper.name) {
+            found.push(paper);
+        }
+    }
+    Ok(found)
 }
 
 /// `lanemark reproduce`

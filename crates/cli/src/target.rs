@@ -1,12 +1,14 @@
 //! Whom to ask: a preset, a platform file, or this machine.
 
 use crate::failure::Failure;
+use crate::input;
 use lanemark_hw::HostMemory;
 use lanemark_machine::{Clockwork, Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{PRESETS, Platform, preset};
 use lanemark_record::{Origins, Target as TargetRecord, TargetKind};
 use lanemark_sim::SimulatedMachine;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -65,7 +67,7 @@ pub fn platform(name: &str) -> Result<Platform, Failure> {
         return found.map_err(refused);
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-    let bytes = std::fs::read(name).map_err(|error| {
+    let bytes = input::read(Path::new(name), input::PLATFORM).map_err(|error| {
         Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', and no readable file: {error}"))
     })?;
     Platform::from_bytes(name, &bytes).map_err(refused)

@@ -26,6 +26,12 @@ impl Largest {
         })
     }
 
+    /// With no larger a lead than `part`, of which this is made.
+    pub(crate) fn no_clearer_than(self, part: &Largest) -> Largest {
+        let share = if part.lead().is_finite() { self.ns / part.lead() } else { 0.0 };
+        Largest { next_ns: self.next_ns.max(share), ..self }
+    }
+
     /// The same `times` over, with `more` each time.
     pub(crate) fn times(&self, times: f64, more: f64) -> Largest {
         Largest { ns: times * (self.ns + more), next_ns: times * (self.next_ns + more), ..*self }

@@ -1,5 +1,6 @@
 //! What one step costs on a platform: the terms all formulas are made of, in nanoseconds.
 
+use crate::bounds::Largest;
 use crate::predict::Bound;
 use lanemark_machine::{Access, Fence, Verb, Width};
 use lanemark_platform::memcpy::Stores;
@@ -81,15 +82,25 @@ impl<'a> Costs<'a> {
             + self.one_way
     }
 
-    /// Time from one read to the next where something on the way takes them one by one.
-    pub(crate) fn read_steps(&self, bytes: u64) -> [(Bound, f64); 3] {
-        let credits = f64::from(self.platform.link.nonposted_header_credits.value);
-        let credit_loop = self.serialise_read() + 2.0 * self.one_way + self.ingress;
-        [
-            (Bound::Link, self.serialise(Verb::Load, bytes).max(self.serialise_read())),
-            (Bound::Credits, credit_loop / credits),
-            (Bound::Device, self.beats(bytes)),
-        ]
+    /// Reads of these sizes, as those of their mean, the core sending them `step` apart.
+    pub(crate) fn reads(&self, step: f64, sizes: impl Iterator<Item = u64>) -> Reads {
+        let (mut count, mut one, mut completion, mut device) = (0.0, 0.0, 0.0, 0.0);
+        for bytes in sizes {
+            count += 1.0;
+            one += self.read_round_trip(bytes);
+            completion += self.serialise(Verb::Load, bytes);
+            device += self.beats(bytes);
+        }
+        let request = self.serialise_read();
+        Reads {
+            step,
+            one: one / count,
+            request,
+            completion: completion / count,
+            device: device / count,
+            credits: u64::from(self.platform.link.nonposted_header_credits.value),
+            credit_loop: request + 2.0 * self.one_way + self.ingress,
+        }
     }
 
     /// What a fence costs with nothing to wait for.
@@ -130,17 +141,24 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The way of writes of `bytes` from the root complex to the region.
-    pub(crate) fn writes(&self, bytes: u64) -> Writes {
+    /// The way of writes of these sizes from the root complex to the region, as that of their mean.
+    pub(crate) fn writes(&self, sizes: impl Iterator<Item = u64>) -> Writes {
         let link = &self.platform.link;
-        let by_data = link.posted_data_credits.value / (bytes.div_ceil(16).max(1) as u32);
-        let (serialise, device) = (self.serialise(Verb::Store, bytes), self.beats(bytes));
+        let (mut count, mut serialise, mut device, mut data) = (0.0, 0.0, 0.0, 0.0);
+        for bytes in sizes {
+            count += 1.0;
+            serialise += self.serialise(Verb::Store, bytes);
+            device += self.beats(bytes);
+            data += bytes.div_ceil(16) as f64;
+        }
+        let (serialise, device) = (serialise / count, device / count);
+        let by_data = f64::from(link.posted_data_credits.value) * count / data;
         Writes {
             half_round_trip: self.round_trip / 2.0,
             queue: u64::from(self.platform.root_complex.posted_queue_entries.value),
             serialise,
             device,
-            credits: u64::from(by_data.min(link.posted_header_credits.value).max(1)),
+            credits: (by_data as u64).min(u64::from(link.posted_header_credits.value)).max(1),
             one_way: self.one_way,
             one: serialise + self.one_way + self.ingress + device,
         }
@@ -150,6 +168,46 @@ impl<'a> Costs<'a> {
 /// Nanoseconds rounded to a tick.
 fn whole_ticks(ns: f64) -> f64 {
     Ticks::from_ns(ns).map_or(ns, Ticks::as_ns)
+}
+
+/// Reads of equal size, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reads {
+    /// From one to the next as the core sends them.
+    step: f64,
+    /// There and back, of one by itself.
+    pub(crate) one: f64,
+    request: f64,
+    completion: f64,
+    device: f64,
+    credits: u64,
+    credit_loop: f64,
+}
+
+impl Reads {
+    /// Time from the first to the one `behind` places behind it, where something on the way takes them one by
+    /// one: the core, the link (one way or the other), credits (once round the loop for each full set), the
+    /// region.
+    fn apart(&self, behind: u64) -> [(Bound, f64); 4] {
+        let (rounds, rest) = (behind / self.credits, behind % self.credits);
+        let by_credits = rounds as f64 * self.credit_loop + rest as f64 * self.request.max(self.step);
+        let behind = behind as f64;
+        [
+            (Bound::Issue, behind * self.step),
+            (Bound::Link, behind * self.completion.max(self.request)),
+            (Bound::Credits, by_credits),
+            (Bound::Device, behind * self.device),
+        ]
+    }
+
+    /// Until the last of `reads` is back, if at most `together` are under way.
+    pub(crate) fn back(&self, reads: u64, together: u64) -> Largest {
+        let (rounds, rest) = ((reads - 1) / together, (reads - 1) % together);
+        let first_round = self.apart(rest).iter().fold(0.0_f64, |most, term| most.max(term.1));
+        let trips = (Bound::ReadRoundTrip, rounds as f64 * self.one + first_round);
+        let terms = [trips].into_iter().chain(self.apart(reads - 1));
+        Largest::of(terms.map(|(bound, ns)| (bound, ns + self.one)))
+    }
 }
 
 /// Writes of equal size on their way from the root complex to the region, one behind the other.
@@ -174,31 +232,33 @@ impl Writes {
     /// From the first of them leaving the root complex until the one `behind` places behind it can leave:
     ///
     /// - link: `behind` times the time on the link;
-    /// - credits: once round the loop (there, the region's time, and back) for each full set of credits;
+    /// - credits: once round the loop (there, the region's time, and back) for each full set of credits, and
+    ///   for the others as long as it takes them to come (`core`, which says when the core sends each);
     /// - device: one loop, then one region's time for each write beyond the credits.
-    fn leaves(&self, behind: u64) -> [(Bound, f64); 3] {
+    fn leaves(&self, behind: u64, core: impl Fn(u64) -> f64) -> [(Bound, f64); 3] {
         let round = self.one + self.one_way;
         let (rounds, rest) = (behind / self.credits, behind % self.credits);
         let beyond = behind.checked_sub(self.credits);
+        let apart = if rounds > 0 { self.serialise.max(self.device) } else { self.serialise };
         [
             (Bound::Link, behind as f64 * self.serialise),
-            (Bound::Credits, rounds as f64 * round + rest as f64 * self.serialise),
+            (Bound::Credits, rounds as f64 * round + (rest as f64 * apart).max(core(rest))),
             (Bound::Device, beyond.map_or(0.0, |beyond| round + beyond as f64 * self.device)),
         ]
     }
 
     /// From the first of them leaving a core until the one `behind` places behind it is acknowledged to the
     /// core: that is when the root complex has room for it.
-    pub(crate) fn acknowledged(&self, behind: u64) -> [(Bound, f64); 3] {
+    pub(crate) fn acknowledged(&self, behind: u64, core: impl Fn(u64) -> f64) -> [(Bound, f64); 3] {
         let room = behind.checked_sub(self.queue);
-        let leaves = room.map(|place| self.leaves(place)).unwrap_or([(Bound::Link, 0.0); 3]);
+        let leaves = room.map_or([(Bound::Link, 0.0); 3], |place| self.leaves(place, core));
         leaves.map(|(bound, ns)| (bound, if room.is_some() { 2.0 * self.half_round_trip + ns } else { 0.0 }))
     }
 
     /// From the first of them leaving a core until the one `behind` places behind it is accepted.
-    pub(crate) fn accepted(&self, behind: u64) -> [(Bound, f64); 3] {
-        let [link, credits, _] = self.leaves(behind);
-        [link, credits, (Bound::Device, behind as f64 * self.device)]
-            .map(|(bound, ns)| (bound, self.unloaded() + ns))
+    pub(crate) fn accepted(&self, behind: u64, core: impl Fn(u64) -> f64) -> [(Bound, f64); 3] {
+        let [link, credits, _] = self.leaves(behind, core);
+        let device = (Bound::Device, behind as f64 * self.device);
+        [link, credits, device].map(|(bound, ns)| (bound, self.unloaded() + ns))
     }
 }

@@ -1,7 +1,7 @@
 //! Loads: how long until the last has its bytes.
 
 use crate::bounds::Largest;
-use crate::costs::Costs;
+use crate::costs::{Costs, Reads};
 use crate::predict::{Bound, Prediction};
 use lanemark_machine::{Access, Fence, Stream};
 use lanemark_units::MemoryType;
@@ -41,33 +41,22 @@ impl Job<'_> {
     fn single(&self, fence: Option<f64>) -> Prediction {
         let core = &self.costs.platform.core;
         let loads = self.instructions * self.passes;
-        let bytes = match self.stream.access {
-            Access::Memcpy => {
-                let all = self.costs.instructions(self.stream.access, self.stream.span.memory_type, self.stream.span.len);
-                all.map(|piece| piece.bytes).sum()
+        let all = self.costs.instructions(self.stream.access, self.stream.span.memory_type, self.stream.span.len);
+        let reads = match self.stream.access {
+            Access::Memcpy => self.costs.reads(self.costs.cycle, all.map(|piece| piece.bytes)),
+            _ => {
+                let bytes = (self.stream.span.len / self.instructions).max(1);
+                self.costs.reads(self.costs.cycle, std::iter::once(bytes))
             }
-            _ => self.stream.span.len,
         };
-        let one = self.costs.read_round_trip(bytes / self.instructions.max(1));
+        let one = reads.one;
         let overlap = u64::from(core.wc_loads_in_flight.value);
         if self.stream.span.memory_type != MemoryType::Wc || fence.is_some() || overlap == 1 {
             let time = loads as f64 * (one + fence.unwrap_or(0.0));
             return prediction(Largest::of([(Bound::ReadRoundTrip, time)]), "one core, aligned loads, one at a time");
         }
         let holds_for = "one core, aligned loads, overlapping as far as speculation goes";
-        prediction(self.pipelined(loads, overlap, one, self.costs.cycle, bytes / self.instructions.max(1)), holds_for)
-    }
-
-    /// `reads` reads of `bytes`, `step` apart and at most `together` under way.
-    fn pipelined(&self, reads: u64, together: u64, one: f64, step: f64, bytes: u64) -> Largest {
-        let behind = reads - 1;
-        let (rounds, rest) = (behind / together, behind % together);
-        let steps = self.costs.read_steps(bytes);
-        let slowest = steps.iter().fold(step, |most, term| most.max(term.1));
-        let trips = (Bound::ReadRoundTrip, rounds as f64 * one + rest as f64 * slowest);
-        let terms = [(Bound::Issue, behind as f64 * step), trips].into_iter();
-        let terms = terms.chain(steps.map(|(bound, ns)| (bound, behind as f64 * ns)));
-        Largest::of(terms.map(|(bound, ns)| (bound, ns + one)))
+        prediction(reads.back(loads, overlap), holds_for)
     }
 
     fn lines(&self) -> u64 {
@@ -76,7 +65,16 @@ impl Job<'_> {
 
     /// Time of the instructions of one line.
     fn line_step(&self) -> f64 {
-        self.instructions as f64 * self.costs.cycle / self.lines() as f64
+        match self.stream.access {
+            // A copy comes back to its first line later.
+            Access::Memcpy => self.costs.cycle,
+            _ => self.instructions as f64 * self.costs.cycle / self.lines() as f64,
+        }
+    }
+
+    /// Reads of whole lines.
+    fn line_reads(&self) -> Reads {
+        self.costs.reads(self.line_step(), std::iter::once(64))
     }
 
     /// Streaming loads: a line a buffer.
@@ -84,30 +82,32 @@ impl Job<'_> {
         let buffers = u64::from(self.costs.platform.core.streaming_load_buffers.value);
         // A line loaded again waits for the buffer that has it.
         let together = if self.passes > 1 { buffers.min(self.lines()) } else { buffers };
-        let one = self.costs.read_round_trip(64);
-        let time = self.pipelined(self.lines() * self.passes, together, one, self.line_step(), 64);
-        prediction(time, "one core, aligned ranges")
+        prediction(self.line_reads().back(self.lines() * self.passes, together), "one core, aligned ranges")
     }
 
     /// Cached loads: a line a fill buffer; what was fetched is there until it is flushed or pushed out.
     fn cached(&self, flushed: u64) -> Prediction {
         let core = &self.costs.platform.core;
         let (lines, fills) = (self.lines(), u64::from(core.fill_buffers.value));
-        let one = self.costs.read_round_trip(64);
+        let reads = self.line_reads();
         let fits = lines <= u64::from(core.cached_lines.value);
         let holds_for = "one core, aligned ranges, lines not in the cache before the first pass";
         if flushed > 0 {
-            let pass = self.pipelined(lines, fills, one, self.line_step(), 64);
+            let pass = reads.back(lines, fills);
             return prediction(pass.times(self.passes as f64, flushed as f64 * self.costs.cycle), holds_for);
         }
         if !fits {
-            return prediction(self.pipelined(lines * self.passes, fills, one, self.line_step(), 64), holds_for);
+            return prediction(reads.back(lines * self.passes, fills), holds_for);
         }
-        let first = self.pipelined(lines, fills, one, self.line_step(), 64);
+        let first = reads.back(lines, fills);
         let hits = (self.passes - 1) as f64 * self.instructions as f64 * self.costs.cycle;
-        let hit = if self.passes > 1 { core.cached_load_ns.value.as_ns() - self.costs.cycle } else { 0.0 };
-        // The other passes begin when the last line is asked for.
-        let issued = first.ns - one + self.line_step() + hits + hit.max(0.0);
+        // The other passes begin when the last line is asked for: that needs a fill buffer.
+        let free = lines.checked_sub(fills).filter(|needed| *needed > 0);
+        let free = free.map_or(0.0, |needed| reads.back(needed, fills).ns);
+        let mut issued = free.max((lines - 1) as f64 * self.line_step()) + self.line_step() + hits;
+        if self.passes > 1 && issued > first.ns {
+            issued += (core.cached_load_ns.value.as_ns() - self.costs.cycle).max(0.0);
+        }
         prediction(Largest::of([(first.bound, first.ns), (Bound::Issue, issued)]), holds_for)
     }
 

@@ -148,6 +148,8 @@ fn predict_calls(platform: &Platform, call: &DriverCall, bytes: u64, calls: u64)
     let stream = Stream::over(call.verb, Access::Plain(call.width), Span { len: bytes, ..call.span });
     let holds_for = "one core, aligned calls";
     match call.verb {
+        // A call finds lines that the one before it fetched.
+        Verb::Load if call.span.memory_type.caches_loads() => None,
         Verb::Load => {
             let copy = load::predict(&costs, &stream, 0, 1)?;
             let issue_ns = calls as f64 * (kernel + copy.issue_ns);

@@ -50,8 +50,6 @@ struct Job<'a> {
     stream: &'a Stream,
     /// Instructions of a pass.
     instructions: u64,
-    /// Bytes of one, on average.
-    width: u64,
     passes: u64,
     end: Option<End>,
     /// From one instruction to the next at the front end.
@@ -63,15 +61,18 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(costs: &'a Costs<'a>, stream: &'a Stream, pace: f64, end: Option<End>, passes: u64) -> Job<'a> {
-        let all = costs.instructions(stream.access, stream.span.memory_type, stream.span.len);
-        let instructions = all.left().max(1);
-        let bytes: u64 = match stream.access {
-            Access::Memcpy => all.map(|piece| piece.bytes).sum(),
-            _ => stream.span.len,
-        };
-        let width = (bytes / instructions).max(1);
+        let instructions = costs.instructions(stream.access, stream.span.memory_type, stream.span.len).left().max(1);
         let step = pace.max(costs.cycle);
-        Job { costs, stream, instructions, width, passes, end, pace, step, round_trip: costs.round_trip }
+        // What ends a pass waits until the last store has left the store buffer.
+        let pace = if end.is_some() { step } else { pace };
+        Job { costs, stream, instructions, passes, end, pace, step, round_trip: costs.round_trip }
+    }
+
+    /// From a store that had to wait until the `behind`-th after it: those in the store buffer leave a cycle
+    /// apart, the others are issued first.
+    fn stalled(&self, behind: u64) -> f64 {
+        let issued = behind.saturating_sub(self.store_buffer() + 1) as f64 * self.pace;
+        issued.max(behind as f64 * self.costs.cycle)
     }
 
     fn store_buffer(&self) -> u64 {
@@ -93,7 +94,11 @@ impl<'a> Job<'a> {
     /// UC, WT, WP and MOVDIRI: a TLP for each store, and a store waits for the acknowledgment of the one
     /// before it (MOVDIRI: of the one before it in its line).
     fn single(&self, direct: bool) -> Prediction {
-        let writes = self.costs.writes(self.width);
+        let all = self.costs.instructions(self.stream.access, self.stream.span.memory_type, self.stream.span.len);
+        let writes = match self.stream.access {
+            Access::Memcpy => self.costs.writes(all.map(|piece| piece.bytes)),
+            _ => self.costs.writes(std::iter::once((self.stream.span.len / self.instructions).max(1))),
+        };
         let (stores, last) = (self.instructions * self.passes, self.instructions * self.passes - 1);
         let uncached = !direct && self.stream.span.memory_type == MemoryType::Uc;
         let apart = self.round_trip.max(if uncached { 0.0 } else { self.step });
@@ -106,7 +111,11 @@ impl<'a> Job<'a> {
         let pass = (self.instructions - free) as f64 * apart + free as f64 * self.step;
         let within = (pass - if several { self.step } else { apart }).max(0.0);
         let last_round = if self.drains() || uncached { self.round_trip.max(self.step) } else { self.step };
-        let fenced = self.end.map_or(pass, |_| pass.max(within + last_round + self.end_ns()));
+        let core = |behind: u64| behind as f64 * pass / self.instructions as f64;
+        // The whole pass behind the core, which may be idle when the pass begins.
+        let answered = if self.drains() { writes.acknowledged(self.instructions - 1, core) } else { [(Bound::Link, 0.0); 3] };
+        let ended = Largest::of([(order, within + last_round)].into_iter().chain(answered)).times(1.0, self.end_ns());
+        let fenced = self.end.map_or(pass, |_| pass.max(ended.ns));
         let (mut near_issue, mut near_last) = (0.0_f64, (self.passes - 1) as f64 * fenced + within);
         if uncached {
             near_issue = self.passes as f64 * fenced;
@@ -119,17 +128,19 @@ impl<'a> Job<'a> {
         let issue = stores as f64 * self.pace + self.passes as f64 * self.end_ns();
         // The store that must have left for the last to issue, and the one that must be acknowledged for it.
         let held = if uncached || self.end.is_some() { Some(stores) } else { last.checked_sub(self.store_buffer()) };
-        let far_issue = held.and_then(|held| held.checked_sub(1)).map(|behind| writes.acknowledged(behind));
+        let far_issue = held.and_then(|held| held.checked_sub(1)).map(|behind| writes.acknowledged(behind, core));
         let near = [(Bound::Issue, if uncached { 0.0 } else { issue }), (order, near_issue)];
         let issued = Largest::of(near.into_iter().chain(far_issue.into_iter().flatten()));
         let near_last = [(order, near_last + writes.unloaded())];
-        let delivered = Largest::of(near_last.into_iter().chain(self.accepted(&writes, stores, 0.0)));
+        let far = self.behind(writes.accepted(last, core), 0.0);
+        let delivered = Largest::of(near_last.into_iter().chain(far));
+        let delivered = if self.drains() { delivered.no_clearer_than(&ended) } else { delivered };
         self.prediction(issued, delivered, "one core, aligned stores")
     }
 
-    /// Behind the core: when the last of `tlps` writes is accepted, the first of which left at `first`.
-    fn accepted(&self, writes: &Writes, tlps: u64, first: f64) -> [(Bound, f64); 3] {
-        writes.accepted(tlps - 1).map(|(bound, ns)| (bound, ns + first + self.ahead_ns()))
+    /// Times behind the core, the first TLP of which leaves at `first`.
+    fn behind(&self, times: [(Bound, f64); 3], first: f64) -> [(Bound, f64); 3] {
+        times.map(|(bound, ns)| (bound, ns + first + self.ahead_ns()))
     }
 
     /// WC, non-temporal stores to WT, and MOVDIR64B: lines gather in buffers and leave when they are full,
@@ -147,13 +158,12 @@ impl<'a> Job<'a> {
     /// Less than a line, never flushed: all stores gather, and the line leaves after the last.
     fn gathered(&self, pieces: (u64, u64)) -> Prediction {
         let stores = (self.instructions * self.passes) as f64;
-        let writes = self.costs.writes(pieces.1);
+        let writes = self.costs.writes(std::iter::once(pieces.1));
         let ends = self.passes as f64 * self.end_ns();
         let issued = Largest::of([(Bound::Issue, stores * self.pace + ends)]);
-        let last = (stores - 1.0) * self.step + (ends - self.end_ns()).max(0.0);
-        let last = if self.end.is_some() { issued.ns } else { last };
-        let burst = Largest::of(writes.accepted(pieces.0 - 1));
-        let delivered = Largest::of([(Bound::Issue, last + burst.ns)]);
+        let over = issued.ns.max((stores - 1.0) * self.step + ends);
+        let burst = Largest::of(writes.accepted(pieces.0 - 1, |_| 0.0));
+        let delivered = Largest::of([(Bound::Issue, over + burst.ns)]);
         self.prediction(issued, delivered, "one core, less than a line, written out after the last pass")
     }
 
@@ -188,11 +198,10 @@ struct Lines<'a> {
     passes: u64,
     instructions: u64,
     per_line: u64,
-    buffers: u64,
-    /// From the first store of a line to its last.
-    gather: f64,
-    /// The same of the first line of a pass: a large copy completes it near its end.
-    first_gather: f64,
+    /// Stores behind the first of a pass that completes its line: in a large copy, near its end.
+    completes_first: u64,
+    /// Lines that may be gathered or under way together, and what that comes from.
+    together: (Bound, u64),
     /// The way of its TLPs, of mean size.
     writes: Writes,
 }
@@ -200,47 +209,59 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn new(job: &'a Job<'a>, whole: u64, (pieces, piece_bytes): (u64, u64)) -> Lines<'a> {
         let len = job.stream.span.len;
+        let copied = job.stream.access == Access::Memcpy;
         // The small copies of one library write their lines twice: as two passes over the same lines.
-        let twice = if job.instructions * 16 == 2 * len && matches!(len, 64 | 128) { 2 } else { 1 };
-        let instructions = job.instructions / twice;
+        let twice = if copied && job.instructions * 16 == 2 * len && matches!(len, 64 | 128) { 2 } else { 1 };
+        let (passes, instructions) = (job.passes * twice, job.instructions / twice);
         let per_line = (instructions / whole.max(1)).max(1);
-        let first_line = match job.stream.access {
-            Access::Memcpy if instructions > 2 * whole && whole > 2 => 4 * ((len - 32).div_ceil(128) - 1),
+        let completes_first = match job.stream.access {
+            Access::Memcpy if len > 256 || instructions > 2 * whole => 4 * (len.saturating_sub(32).div_ceil(128).max(1) - 1),
             _ => per_line - 1,
         };
         // A rest that nothing flushes keeps its buffer.
         let kept = u64::from(pieces > 0 && !job.drains());
-        let mean = (whole * 64 + pieces * piece_bytes) / (whole + pieces);
-        Lines {
-            job,
-            whole,
-            pieces,
-            passes: job.passes * twice,
-            instructions,
-            per_line,
-            buffers: u64::from(job.costs.platform.core.wc_buffers.value).saturating_sub(kept).max(1),
-            gather: (per_line - 1) as f64 * job.step,
-            first_gather: first_line as f64 * job.step,
-            writes: job.costs.writes(mean.next_multiple_of(4)),
+        let buffers = u64::from(job.costs.platform.core.wc_buffers.value).saturating_sub(kept).max(1);
+        // A line is stored to again when its acknowledgment is back.
+        let again = if job.drains() { twice > 1 } else { passes > 1 };
+        let together = if again && whole < buffers { (Bound::SameLine, whole.max(1)) } else { (Bound::Buffers, buffers) };
+        let sizes = (0..whole + pieces).map(|place| if place < whole { 64 } else { piece_bytes });
+        // Equal lines need no sum.
+        let writes = if pieces == 0 { job.costs.writes(std::iter::once(64)) } else { job.costs.writes(sizes) };
+        Lines { job, whole, pieces, passes, instructions, per_line, completes_first, together, writes }
+    }
+
+    /// From the first store of the first line to its last.
+    fn gather(&self) -> f64 {
+        (self.per_line - 1) as f64 * self.job.step
+    }
+
+    /// When store `store` of line `line` leaves the store buffer, if only the number of lines together
+    /// limits: each is taken from the first store of its line until its acknowledgment.
+    fn by_lines(&self, line: u64, store: u64) -> (Bound, f64) {
+        let (bound, together) = self.together;
+        let (rounds, rest) = (line / together, line % together);
+        let fresh = (rest * self.per_line) as f64 * self.job.step;
+        if rounds == 0 {
+            return (bound, fresh + store as f64 * self.job.step);
         }
+        let round = self.job.round_trip + self.job.stalled(self.per_line - 1);
+        (bound, fresh + rounds as f64 * round + self.job.stalled(store))
     }
 
-    /// When the last store of line `line` leaves the store buffer, if only the count of buffers limits: each
-    /// is taken from the first store of its line until its acknowledgment.
-    fn by_buffers(&self, line: u64) -> (Bound, f64) {
-        let (rounds, rest) = (line / self.buffers, line % self.buffers);
-        let line_step = self.per_line as f64 * self.job.step;
-        let ns = rounds as f64 * (self.job.round_trip + self.gather) + rest as f64 * line_step + self.gather;
-        (Bound::Buffers, ns)
+    /// When store `store` of pass `pass` leaves, if only the line that was completed last limits.
+    fn by_first_line(&self, pass: u64, store: u64) -> (Bound, f64) {
+        if pass == 0 {
+            return (Bound::SameLine, store as f64 * self.job.step);
+        }
+        let round = self.job.round_trip + self.job.stalled(self.completes_first);
+        (Bound::SameLine, pass as f64 * round + self.job.stalled(store))
     }
 
-    /// When pass `pass` begins, if only its lines' acknowledgments in the pass before limit.
-    fn by_same_line(&self, pass: u64) -> (Bound, f64) {
-        (Bound::SameLine, pass as f64 * (self.job.round_trip + self.first_gather))
-    }
-
-    fn within_pass(&self) -> f64 {
-        (self.instructions - 1) as f64 * self.job.step
+    /// How long after the first line line `line` leaves the core at the earliest.
+    fn leaves(&self, line: u64) -> f64 {
+        let by_issue = (line * self.per_line) as f64 * self.job.step;
+        let last = self.per_line - 1;
+        by_issue.max(self.by_lines(line, last).1 - self.gather())
     }
 
     /// Nothing waits at the end of a pass, or only for the core itself.
@@ -250,15 +271,18 @@ impl<'a> Lines<'a> {
         let stores = job.instructions * job.passes;
         let ends = job.passes as f64 * job.end_ns();
         // The rest of the last pass leaves when it is over.
-        let arrives = if self.pieces > 0 { Largest::of(self.writes.accepted(self.pieces - 1)).ns } else { self.writes.unloaded() };
-        let last_pass = self.by_same_line(self.passes - 1);
+        let arrives = match self.pieces.checked_sub(1) {
+            Some(behind) => Largest::of(self.writes.accepted(behind, |_| 0.0)).ns,
+            None => self.writes.unloaded(),
+        };
         let near = [
             (Bound::Issue, (stores - 1) as f64 * job.step + ends - job.end_ns()),
-            self.by_buffers(lines - 1),
-            (last_pass.0, last_pass.1 + self.within_pass()),
+            self.by_lines(lines - 1, self.per_line - 1),
+            self.by_first_line(self.passes - 1, self.instructions - 1),
         ];
-        let far = job.accepted(&self.writes, lines + self.pieces, self.gather);
-        let delivered = Largest::of(near.map(|(bound, ns)| (bound, ns + arrives)).into_iter().chain(far));
+        let far = self.writes.accepted(lines + self.pieces - 1, |line| self.leaves(line));
+        let near = near.map(|(bound, ns)| (bound, ns + arrives));
+        let delivered = Largest::of(near.into_iter().chain(job.behind(far, self.gather())));
 
         // The last store issues when the one a store buffer before it has left; a fence, when the last has.
         let pace = (Bound::Issue, stores as f64 * job.pace + ends);
@@ -267,45 +291,53 @@ impl<'a> Lines<'a> {
             return job.prediction(Largest::of([pace]), delivered, HOLDS_FOR);
         };
         let line = (open / self.per_line).min(lines - 1);
-        let into_line = (open - line * self.per_line).min(self.per_line - 1) as f64 * job.step;
-        let (pass, into_pass) = (open / self.instructions, (open % self.instructions) as f64 * job.step);
-        let (by_buffers, by_pass) = (self.by_buffers(line), self.by_same_line(pass));
-        let near = [pace, (by_buffers.0, by_buffers.1 - self.gather + into_line), (by_pass.0, by_pass.1 + into_pass)];
-        // Its line needs a buffer, or the same line, back from behind the root complex's queue.
-        let window = if self.passes > 1 { self.buffers.min(self.whole) } else { self.buffers };
-        let back = line.checked_sub(window).map(|behind| self.writes.acknowledged(behind));
-        let far = back.into_iter().flatten().map(|(bound, ns)| (bound, if ns > 0.0 { ns + self.gather + into_line } else { 0.0 }));
+        let store = (open - line * self.per_line).min(self.per_line - 1);
+        let by_first_line = self.by_first_line(open / self.instructions, open % self.instructions);
+        let near = [pace, self.by_lines(line, store), by_first_line];
+        // Its line needs an earlier one to be back from behind the root complex's queue.
+        let back = line.checked_sub(self.together.1);
+        let back = back.map(|behind| self.writes.acknowledged(behind, |line| self.leaves(line)));
+        let since = self.gather() + job.stalled(store);
+        let far = back.into_iter().flatten().filter(|term| term.1 > 0.0).map(|(bound, ns)| (bound, ns + since));
+        let held_up = job.end.map_or(0.0, |end| end.ns);
+        let near = near.map(|(bound, ns)| (bound, if bound == Bound::Issue { ns } else { ns + held_up }));
         job.prediction(Largest::of(near.into_iter().chain(far)), delivered, HOLDS_FOR)
     }
 
     /// Every pass ends when all its TLPs are acknowledged.
     fn drained(&self) -> Prediction {
         let job = self.job;
-        let over_again = self.passes / job.passes - 1;
-        let again = self.by_same_line(over_again);
+        let over = self.passes / job.passes;
         let stored = Largest::of([
-            (Bound::Issue, over_again as f64 * (self.within_pass() + job.step) + self.within_pass()),
-            self.by_buffers((self.whole * (over_again + 1)).max(1) - 1),
-            (again.0, again.1 + self.within_pass()),
+            (Bound::Issue, (over * self.instructions - 1) as f64 * job.step),
+            self.by_lines((self.whole * over).max(1) - 1, self.per_line - 1),
+            self.by_first_line(over - 1, self.instructions - 1),
         ]);
         // The end comes a step behind the last store; only then do pieces leave, all together.
         let leaves = stored.ns + if self.pieces > 0 { job.step } else { 0.0 };
         let behind = self.pieces.max(1) - 1;
-        let back = Largest::of(self.writes.acknowledged(behind)).ns.max(job.round_trip);
-        let pass = (leaves + back).max(stored.ns + job.step) + job.end_ns();
+        let back = Largest::of(self.writes.acknowledged(behind, |_| 0.0)).ns.max(job.round_trip);
         let bound = match job.end {
             Some(end) if back + end.ns > stored.ns => end.bound,
             _ => stored.bound,
         };
-        let near_issue = (bound, job.passes as f64 * pass);
-        let last = (job.passes - 1) as f64 * pass + job.ahead_ns() + leaves;
-        let near_last = (bound, last + Largest::of(self.writes.accepted(behind)).ns);
+        let near_pass = (leaves + back).max(stored.ns + job.step);
+        // The whole pass behind the core, which may be idle when the pass begins.
+        let tlps = self.whole * over + self.pieces;
+        let first = if self.whole > 0 { self.gather() } else { leaves };
+        let core = |line: u64| if line < self.whole * over { self.leaves(line) } else { 0.0 };
+        let far_pass = self.writes.acknowledged(tlps - 1, core).map(|(bound, ns)| (bound, ns + first));
+        let pass = Largest::of([(bound, near_pass)].into_iter().chain(far_pass)).times(1.0, job.end_ns());
+        let before = (job.passes - 1) as f64 * pass.ns;
+        let near_last = [(bound, job.ahead_ns() + leaves + Largest::of(self.writes.accepted(behind, |_| 0.0)).ns)];
+        let far_last = job.behind(self.writes.accepted(tlps - 1, core), first);
+        let last = Largest::of(near_last.into_iter().chain(far_last)).times(1.0, before);
 
-        let tlps = self.whole * self.passes + self.pieces * job.passes;
-        let first = if self.whole > 0 { self.gather } else { self.within_pass() + job.step };
-        let far = self.writes.acknowledged(tlps - 1).map(|(bound, ns)| (bound, ns + first + job.end_ns()));
-        let issued = Largest::of([near_issue].into_iter().chain(far));
-        let delivered = Largest::of([near_last].into_iter().chain(job.accepted(&self.writes, tlps, first)));
+        let all = tlps * job.passes - 1;
+        let far = self.writes.acknowledged(all, |_| 0.0).map(|(bound, ns)| (bound, ns + first + job.end_ns()));
+        let issued = Largest::of([(pass.bound, pass.ns * job.passes as f64)].into_iter().chain(far));
+        let far = job.behind(self.writes.accepted(all, |_| 0.0), first);
+        let delivered = Largest::of([(last.bound, last.ns)].into_iter().chain(far)).no_clearer_than(&pass);
         job.prediction(issued, delivered, "one core, aligned ranges, everything drained after each pass")
     }
 }

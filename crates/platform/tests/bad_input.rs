@@ -700,15 +700,12 @@ fn with_row(text: &str, header: &str, key: &str, row: &str) -> (String, usize) {
     let start = lines.iter().position(|line| *line == header).unwrap();
     let end = lines[start + 1..].iter().position(|line| line.starts_with('[')).map_or(lines.len(), |at| start + 1 + at);
     let place = lines[start..end].iter().position(|line| line.split(' ').next() == Some(key));
-    let place = match place {
-        Some(at) => {
-            lines[start + at] = row;
-            start + at
-        }
-        None => {
-            lines.insert(start + 1, row);
-            start + 1
-        }
+    let place = if let Some(at) = place {
+        lines[start + at] = row;
+        start + at
+    } else {
+        lines.insert(start + 1, row);
+        start + 1
     };
     (lines.join("\n"), place + 1)
 }

@@ -202,7 +202,7 @@ proptest! {
         if cut {
             bytes.truncate(length);
         }
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let lines = bytes.split(|byte| *byte == b'\n').count();
         match Platform::from_bytes("x", &bytes) {
             Ok(platform) => prop_assert!(validator().is_valid(&platform.to_json())),
             Err(error) => {

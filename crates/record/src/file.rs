@@ -136,8 +136,8 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Record, RecordError> {
     let malformed = |line, column, message| RecordError::Malformed { path: path.to_owned(), line, column, message };
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let good = error.valid_up_to();
-        let lines = bytes[..good].split(|byte| *byte == b'\n');
-        let (line, column) = (lines.clone().count(), lines.last().map_or(0, <[u8]>::len) + 1);
+        let mut lines = bytes[..good].split(|byte| *byte == b'\n');
+        let (line, column) = (lines.clone().count(), lines.next_back().map_or(0, <[u8]>::len) + 1);
         malformed(line, column, format!("byte {good} is not UTF-8; a record is JSON text"))
     })?;
     let json = |error: serde_json::Error| {

@@ -44,20 +44,17 @@ fn what_would_not_read_back_is_not_written() {
     for (spoil, reason) in [
         (
             (|record| record.answers[0].timer_cost_ns = f64::NAN) as fn(&mut Record),
-            "line 103, column 27 of it: invalid type: null, expected f64",
+            "column 27 of it: invalid type: null, expected f64",
         ),
-        (
-            |record| record.answers[0].samples_ns[1] = f64::INFINITY,
-            "line 107, column 12 of it: invalid type: null, expected f64",
-        ),
+        (|record| record.answers[0].samples_ns[1] = f64::INFINITY, "column 12 of it: invalid type: null, expected f64"),
         (|record| record.answers[0].share_of_ceiling_percent = Some(f64::NAN), "a number in it is not finite"),
         (
             |record| record.targets[0].platform = Some((0..200).fold(1.into(), |inner, _| vec![inner].into())),
-            "line 141, column 2 of it: recursion limit exceeded",
+            "of it: recursion limit exceeded",
         ),
     ] {
         let found = spoiled(spoil);
-        assert!(found.starts_with(reason), "{found}");
+        assert!(found.contains(reason), "{found}");
         assert_eq!(
             (fs::read_to_string(&path).unwrap().as_str(), names(folder.path())),
             ("old", vec!["r.json".to_owned()])

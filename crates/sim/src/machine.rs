@@ -117,6 +117,9 @@ impl SimulatedMachine {
         let first = plan.lanes[0].core as usize;
         let issue = self.board.core(first).issued_at().since(start);
         let waits = self.board.waits(first);
+        // What is still gathered is written out after the second timestamp.
+        let ended = plan.lanes.iter().map(|lane| self.board.core(lane.core as usize).issued_at()).max();
+        self.board.run_until(ended.unwrap_or(start));
         for lane in &plan.lanes {
             self.board.flush(lane.core as usize);
         }

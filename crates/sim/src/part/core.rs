@@ -298,7 +298,6 @@ impl Core {
                 }
             },
             Instruction::Pause(span) => self.after(now, span),
-            Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
             // It is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
             Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
             Instruction::FlushLine(line) => {

@@ -1,0 +1,44 @@
+//! Files to be written: whether they can be is better known before a measurement than after it.
+
+use crate::failure::Failure;
+use std::path::{Path, PathBuf};
+
+/// Refuses what cannot be written, and what would overwrite another file of the same command.
+pub fn check(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> {
+    for (place, output) in outputs.iter().enumerate() {
+        let other = inputs.iter().chain(&outputs[..place]).find(|other| is_same(output, other));
+        if let Some(other) = other {
+            let message = format!("{} would overwrite {}; give it another name", output.display(), other.display());
+            return Err(Failure::Usage(message));
+        }
+        check_one(output).map_err(|error| Failure::Usage(format!("{} cannot be written: {error}", output.display())))?;
+    }
+    Ok(())
+}
+
+fn check_one(path: &Path) -> std::io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => Ok(()),
+        // A file is written beside the old one and moved in place.
+        _ => tempfile::tempfile_in(folder(&real(path))).map(drop),
+    }
+}
+
+/// Whether both are one regular file, or will be.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let is_device = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    !is_device(one) && real(one) == real(other)
+}
+
+/// The path without links, also of a file that is not there yet.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| match (std::fs::canonicalize(folder(path)), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    })
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

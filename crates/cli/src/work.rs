@@ -1,0 +1,102 @@
+//! What a run has to do: every case of every question of every target, checked before anything runs.
+
+use crate::failure::Failure;
+use crate::target::Target;
+use lanemark_bench::{Axes, Case, Question};
+use lanemark_machine::{Facts, Region};
+use lanemark_record::Skipped;
+use lanemark_units::format_size;
+
+/// One case to ask.
+pub struct Task {
+    /// What.
+    pub question: &'static Question,
+    /// Whom, by place among the targets.
+    pub place: usize,
+    /// Which variant.
+    pub case: Case,
+}
+
+/// What is to be asked and what is not.
+pub struct Work {
+    /// In the order of asking.
+    pub tasks: Vec<Task>,
+    /// Why not, question by question.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Plans the work. A size that no question has room for is a mistake; one that some have room for is
+/// left out of the others.
+pub fn work(questions: &[&'static Question], targets: &[Target], axes: &Axes) -> Result<Work, Failure> {
+    let mut work = Work { tasks: Vec::new(), skipped: Vec::new() };
+    for target in targets {
+        check_region(axes, target.facts())?;
+    }
+    for &question in questions {
+        for (place, target) in targets.iter().enumerate() {
+            work.add(question, place, target.facts(), axes);
+        }
+    }
+    for (place, target) in targets.iter().enumerate() {
+        for size in axes.sizes.iter().flatten() {
+            check_size(*size, target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
+        }
+    }
+    work.tasks.retain(|task| room(targets[task.place].facts(), &task.case) >= task.case.size);
+    Ok(work)
+}
+
+impl Work {
+    fn add(&mut self, question: &'static Question, place: usize, facts: &Facts, axes: &Axes) {
+        let cases = (question.cases)(facts, axes);
+        let mut skip = |what: String, because: String| {
+            let (question, target) = (question.name.to_owned(), facts.name.clone());
+            self.skipped.push(Skipped { question, target, what, because });
+        };
+        if cases.is_empty() {
+            let because = "the target has nothing to ask it of (region, driver or instruction)";
+            skip("the question".to_owned(), because.to_owned());
+        }
+        let too_large = cases.iter().filter(|case| room(facts, case) < case.size).min_by_key(|case| case.size);
+        if let Some(case) = too_large {
+            let region = region(facts, case).map_or_else(String::new, ToString::to_string);
+            let because = format!("the question is about region {region}, and they reach beyond it");
+            skip(format!("sizes from {}", format_size(case.size)), because);
+        }
+        self.tasks.extend(cases.into_iter().map(|case| Task { question, place, case }));
+    }
+}
+
+fn check_region(axes: &Axes, facts: &Facts) -> Result<(), Failure> {
+    match &axes.region {
+        Some(name) if facts.region(name).is_none() => {
+            let known = facts.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ");
+            Err(Failure::Usage(format!("--region {name}: {} has no such region; it has {known}", facts.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a size that none of the tasks has room for, at the largest distance from a boundary.
+fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), Failure> {
+    let of_size = tasks.map(|task| &task.case).filter(|case| case.size == size);
+    let Some(most) = of_size.max_by_key(|case| (case.alignment, room(facts, case))) else { return Ok(()) };
+    let room = room(facts, most);
+    if size <= room {
+        return Ok(());
+    }
+    let region = region(facts, most).map_or_else(String::new, ToString::to_string);
+    Err(Failure::Usage(format!(
+        "--sizes: {size} B reach beyond region {region} of {}; ask for at most {room}",
+        facts.name
+    )))
+}
+
+fn region<'a>(facts: &'a Facts, case: &Case) -> Option<&'a Region> {
+    facts.regions.iter().find(|region| region.at == case.region)
+}
+
+/// Bytes from where a case starts to the end of its region.
+fn room(facts: &Facts, case: &Case) -> u64 {
+    region(facts, case).map_or(0, |region| region.len.saturating_sub(case.alignment))
+}
