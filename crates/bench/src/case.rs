@@ -34,6 +34,8 @@ pub enum Through {
     Driver,
     /// Calls into a driver that read a flag until it is set, and then a value.
     Poll,
+    /// A pointer that is made for the purpose and given back.
+    Mmap,
 }
 
 impl Case {
@@ -55,6 +57,7 @@ impl Case {
                 Through::User => "user".to_owned(),
                 Through::Driver => "driver".to_owned(),
                 Through::Poll => "poll".to_owned(),
+                Through::Mmap => "mmap".to_owned(),
             },
         }
     }

@@ -9,6 +9,8 @@
 //! - `poll`: reading a flag, which is found set, and then a value, per call, minus the same through a
 //!   pointer.
 //!
+//! Beside them `mmap`: mapping a page of the BAR and giving it back, the price of a pointer.
+//!
 //! Spoiled by: a driver that copies asynchronously; a first call after idling.
 //! On ordinary memory the kernel's `pread` and `pwrite` on a memory file stand in for a driver.
 
@@ -39,6 +41,8 @@ pub const QUESTION: Question = Question {
 const WRITTEN: u64 = 1 << 20;
 /// Bytes of a flag and of the value read once it is set.
 const FLAG_AND_VALUE: u64 = 16;
+/// A page: the least that can be mapped.
+const PAGE: u64 = 4096;
 /// Bytes of the smallest call of the estimate from a line: a cache line.
 const LEAST_CALL: u64 = 64;
 
@@ -69,6 +73,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             case(Verb::Load, 8, Through::Driver),
             case(Verb::Load, 64, Through::Driver),
             case(Verb::Load, FLAG_AND_VALUE, Through::Poll),
+            case(Verb::Load, PAGE, Through::Mmap),
             case(Verb::Store, WRITTEN, Through::Driver),
         ];
         cases.extend(usual.into_iter().filter(|case| case.size <= region.len));
@@ -84,7 +89,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
 const fn calls(case: &Case) -> u64 {
     match case.through {
         Through::Poll => 2,
-        Through::Driver | Through::User => 1,
+        Through::Driver | Through::Mmap | Through::User => 1,
     }
 }
 
@@ -95,9 +100,18 @@ fn call(case: &Case, call_bytes: u64) -> DriverCall {
 
 fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
     match case.verb {
+        _ if case.through == Through::Mmap => by_itself(question, machine, case, effort),
         Verb::Store => by_line(question, machine, case, effort),
         Verb::Load => by_difference(question, machine, case, effort),
     }
+}
+
+/// The time of mapping a page, which moves nothing.
+fn by_itself(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let plan = Plan::on_one_core(vec![Op::Map(case.span())], 8);
+    let measured = measure(machine, &plan, question.most_passes, effort)?;
+    let latencies = measured.per_pass_issue_ns();
+    Ok(answer(question, case, machine.facts(), &measured.with_latencies(latencies)))
 }
 
 /// The slope of time against calls.

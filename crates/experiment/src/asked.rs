@@ -49,7 +49,8 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
         None | Some("user") => Through::User,
         Some("driver") => Through::Driver,
         Some("poll") => Through::Poll,
-        Some(other) => return Err(format!("'{other}' is no way through: user, driver, poll")),
+        Some("mmap") => Through::Mmap,
+        Some(other) => return Err(format!("'{other}' is no way through: user, driver, poll, mmap")),
     };
     let size = size.or(wanted.size);
     let axes = Axes {

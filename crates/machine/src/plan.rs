@@ -54,6 +54,8 @@ pub enum Op {
     Fence(Fence),
     /// Calls into a driver that copies for us.
     Driver(DriverCall),
+    /// Maps the span into the process anew and gives the mapping back (`mmap`, `munmap`).
+    Map(Span),
     /// Drops the cached lines of the span (`CLFLUSH`), without writing anything.
     FlushLines(Span),
     /// Does nothing for a while.
@@ -67,7 +69,7 @@ impl Op {
         match self {
             Op::Stream(stream) => stream.bytes(),
             Op::Driver(call) => call.span.len,
-            Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => 0,
+            Op::Fence(_) | Op::Map(_) | Op::FlushLines(_) | Op::Pause(_) => 0,
         }
     }
 }

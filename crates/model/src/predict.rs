@@ -93,6 +93,11 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         [Op::Stream(stream), Op::FlushLines(span)] if stream.verb == Verb::Load && span.at == stream.span.at => {
             predict_stream(platform, stream, None, span.len.div_ceil(64), plan.passes)
         }
+        [Op::Map(_)] => {
+            let issue_ns = platform.driver.as_ref()?.map_ns.value.as_ns() * plan.passes as f64;
+            let holds_for = "a range that is mapped and given back";
+            Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
+        }
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),
         _ => None,
     }

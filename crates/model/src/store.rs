@@ -240,21 +240,21 @@ impl<'a> Lines<'a> {
     fn by_lines(&self, line: u64, store: u64) -> (Bound, f64) {
         let (bound, together) = self.together;
         let (rounds, rest) = (line / together, line % together);
-        let fresh = (rest * self.per_line) as f64 * self.job.step;
-        if rounds == 0 {
-            return (bound, fresh + store as f64 * self.job.step);
-        }
-        let round = self.job.round_trip + self.job.stalled(self.per_line - 1);
-        (bound, fresh + rounds as f64 * round + self.job.stalled(store))
+        let start = (rest * self.per_line) as f64 * self.job.step;
+        (bound, start + self.rounds(rounds, self.per_line - 1, store))
     }
 
-    /// When store `store` of pass `pass` leaves, if only the line that was completed last limits.
+    /// When store `store` of pass `pass` leaves, if only the line that is completed last limits.
     fn by_first_line(&self, pass: u64, store: u64) -> (Bound, f64) {
-        if pass == 0 {
-            return (Bound::SameLine, store as f64 * self.job.step);
-        }
-        let round = self.job.round_trip + self.job.stalled(self.completes_first);
-        (Bound::SameLine, pass as f64 * round + self.job.stalled(store))
+        (Bound::SameLine, self.rounds(pass, self.completes_first, store))
+    }
+
+    /// `rounds` times a line's gathering, `behind` stores after its first, and its acknowledgment, then `store`
+    /// stores more. Nothing has waited in the first round, so its stores come as they are issued.
+    fn rounds(&self, rounds: u64, behind: u64, store: u64) -> f64 {
+        let Some(more) = rounds.checked_sub(1) else { return store as f64 * self.job.step };
+        let first = self.job.round_trip + behind as f64 * self.job.step;
+        first + more as f64 * (self.job.round_trip + self.job.stalled(behind)) + self.job.stalled(store)
     }
 
     /// How long after the first line line `line` leaves the core at the earliest.

@@ -302,6 +302,8 @@ section! {
     Driver ["driver"] {
         /// One call, entry to return, besides the copying.
         call_ns: Ticks = Kind::Ns(1e9);
+        /// Mapping a range of a BAR into a process and giving it back (mmap and munmap).
+        map_ns: Ticks = Kind::Ns(1e9), default "2000" because "two system calls and the page tables of one page";
         /// Width of the loads and stores it copies with.
         copy_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]);
     }

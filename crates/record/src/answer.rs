@@ -100,7 +100,8 @@ pub struct Way {
     pub access: String,
     /// The fence after it, if any.
     pub fence: Option<String>,
-    /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value.
+    /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
+    /// `mmap` for mapping a page and giving it back.
     pub through: String,
 }
 

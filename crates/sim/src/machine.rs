@@ -163,7 +163,7 @@ fn span_of(op: &Op) -> Option<&Span> {
     match op {
         Op::Stream(stream) => Some(&stream.span),
         Op::Driver(call) => Some(&call.span),
-        Op::FlushLines(span) => Some(span),
+        Op::Map(span) | Op::FlushLines(span) => Some(span),
         _ => None,
     }
 }
@@ -209,7 +209,10 @@ impl Machine for SimulatedMachine {
                         }
                         self.check_access(call.verb, Access::Plain(call.width), &call.span)?;
                     }
-                    Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => {}
+                    Op::Map(_) if self.platform.driver.is_none() => {
+                        return Err(self.unsupported("mapping a BAR", "its platform file has no [driver] section"));
+                    }
+                    Op::Map(_) | Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => {}
                     _ => return Err(self.unsupported("an operation of a newer plan", "this simulator does not know it")),
                 }
             }

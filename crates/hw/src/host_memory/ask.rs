@@ -191,6 +191,7 @@ fn name(op: &Op) -> &'static str {
         Op::Fence(_) => "fence",
         Op::Driver(_) => "driver calls",
         Op::FlushLines(_) => "flush",
+        Op::Map(_) => "mapping",
         Op::Pause(_) => "pause",
         _ => "something newer",
     }

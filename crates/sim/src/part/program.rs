@@ -85,6 +85,7 @@ pub struct Spec {
     memcpy: Variant,
     streaming: bool,
     kernel: Ticks,
+    map: Ticks,
     /// Bus address where each BAR starts.
     bars: [u64; 6],
 }
@@ -106,6 +107,7 @@ impl Spec {
             memcpy: core.memcpy.value,
             streaming: core.streaming_load_buffers.value > 0,
             kernel: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.call_ns.value),
+            map: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.map_ns.value),
             bars,
         }
     }
@@ -332,6 +334,7 @@ impl Program {
                 (None, Inside::Flush { next: start & !63, end: start + span.len })
             }
             Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
+            Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
             Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
             // `Op` may grow; `supports` refuses what is not here.
             _ => (Some(Instruction::Pause(Ticks::ZERO)), Inside::Nothing),

@@ -1,0 +1,199 @@
+//! Bad input: exit code 2, a message that says what would be right, and nothing written.
+
+use crate::folder::{Folder, card, card_with, small};
+use std::process::Command;
+
+/// Runs a command that must be refused with all of `hints`, and must leave the folder as it was.
+fn refused(folder: &Folder, arguments: &[&str], hints: &[&str]) {
+    let before = folder.content();
+    let outcome = folder.run(arguments);
+    assert_eq!(outcome.code, Some(2), "{arguments:?}: {}{}", outcome.out, outcome.err);
+    assert_eq!(outcome.out, "", "{arguments:?}: nothing is found, so nothing is printed");
+    for hint in hints {
+        assert!(outcome.err.contains(hint), "{arguments:?} does not say '{hint}' but: {}", outcome.err);
+    }
+    assert!(folder.content() == before, "{arguments:?} changed the folder");
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let folder = Folder::new();
+    refused(&folder, &[], &["Usage"]);
+    refused(&folder, &["benhc"], &["bench"]);
+    refused(&folder, &["fit"], &["PAPER"]);
+    refused(&folder, &["report"], &["RECORD"]);
+    refused(&folder, &["schema"], &["platform", "record"]);
+    refused(&folder, &["schema", "nonsense"], &["platform", "record"]);
+    refused(&folder, &["fit", "nonsense"], &["nonsense", "tacc-tr-14-10", "aws-f1-write-combining"]);
+    refused(&folder, &["reproduce", "nonsense"], &["nonsense", "tacc-tr-14-10", "aws-f1-write-combining"]);
+    refused(&folder, &["predict", "--on", "host"], &["'host' has no formula", "name a platform"]);
+}
+
+#[test]
+fn wrong_targets_are_refused() {
+    let folder = Folder::with(&[("copy.toml", card().as_bytes())]);
+    for verb in ["bench", "predict"] {
+        refused(&folder, &[verb, "--on", "nowhere"], &["'nowhere'", "card-gen5-x16", "host", "No such file"]);
+        refused(&folder, &[verb, "--on", ""], &["no built-in platform"]);
+        refused(&folder, &[verb, "--on", "."], &["directory"]);
+        let twice = "two targets are called 'card-gen5-x16'";
+        refused(&folder, &[verb, "--on", "card-gen5-x16", "--on", "card-gen5-x16"], &[twice]);
+        refused(&folder, &[verb, "--on", "card-gen5-x16", "--on", "copy.toml"], &[twice]);
+    }
+}
+
+#[test]
+fn wrong_choices_are_refused_and_the_right_ones_told() {
+    let folder = Folder::new();
+    let choices: [(&str, &str, &[&str]); 9] = [
+        ("--question", "mmio_write", &["'mmio_write' is no question", "mmio_write_bandwidth"]),
+        ("--access", "nt3", &["'nt3'", "nt8", "memcpy"]),
+        ("--access", "8,", &["''", "memcpy"]),
+        ("--fence", "wall", &["'wall'", "sfence", "none"]),
+        ("--memory-type", "wx", &["'wx'", "uc, wc, wt, wp or wb"]),
+        ("--region", "attic", &["--region attic", "registers, memory"]),
+        ("--align", "64", &["64 is not below 64"]),
+        ("--align", "4KiB", &["4096 is not below 64"]),
+        ("--align", "x", &["'x' is not a size"]),
+    ];
+    for (option, value, hints) in choices {
+        refused(&folder, &["bench", "--on", "card-gen5-x16", option, value], hints);
+    }
+}
+
+#[test]
+fn wrong_sizes_are_refused() {
+    let folder = Folder::new();
+    let sizes: [(&str, &[&str]); 13] = [
+        ("", &["the size list is empty"]),
+        (" ", &["the size list is empty"]),
+        (",", &["is not a size"]),
+        ("..", &["is not a size"]),
+        ("64..", &["is not a size"]),
+        ("4KiB..64", &["run backwards"]),
+        ("64,32", &["run backwards"]),
+        ("64,64", &["run backwards"]),
+        ("0", &["a size of 0 bytes moves nothing"]),
+        ("64..1KiB*1", &["is not a size"]),
+        ("4K", &["'4K' is not a size", "4KiB"]),
+        ("99999999999999999999", &["larger than any address space"]),
+        ("18446744073709551615", &["beyond region memory", "at most 268435456"]),
+    ];
+    for (list, hints) in sizes {
+        refused(&folder, &["bench", "--on", "card-gen5-x16", "--sizes", list], hints);
+    }
+    refused(&folder, &["predict", "--on", "card-gen5-x16", "--sizes", "256MiB", "--align", "63"], &["at most 268435393"]);
+    refused(&folder, &small("bench", "card-gen5-x16", &["--sizes", "64KiB,128KiB"]), &["region registers", "at most 65536"]);
+    refused(&folder, &["bench", "--on", "aws-f1", "--on", "card-gen5-x16", "--sizes", "1TiB"], &["of aws-f1"]);
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused_before_the_work() {
+    let folder = Folder::with(&[("mine.toml", card().as_bytes()), ("r.json", b"old")]);
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    for option in ["--record", "--html"] {
+        // Every question: were it asked first, this would take a while.
+        let on = ["bench", "--on", "mine.toml"];
+        let refuse = |file: &str, hint: &str| refused(&folder, &[&on[..], &[option, file]].concat(), &[file, hint]);
+        refuse("no/such/r", "cannot be written");
+        refuse("folder", "is a directory");
+        refuse(".", "is a directory");
+        refuse("mine.toml", "would overwrite mine.toml");
+        refuse("folder/../mine.toml", "would overwrite mine.toml");
+    }
+    #[cfg(target_os = "linux")]
+    refused(&folder, &["bench", "--on", "mine.toml", "--record", "/proc/r.json"], &["/proc/r.json cannot be written"]);
+    refused(&folder, &["bench", "--on", "mine.toml", "--record", "x", "--html", "x"], &["would overwrite x"]);
+    refused(&folder, &["report", "r.json"], &["r.json"]);
+}
+
+#[test]
+fn every_problem_of_a_platform_file_is_told_at_once() {
+    let broken = card_with(&[
+        ("width_lanes = { value = 16", "width_lanes = { value = 3"),
+        ("one_way_ns = { value = 120", "one_way_ns = { value = -120"),
+        ("ingress_ns =", "ingress ="),
+        ("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 0"),
+        ("mps_bytes = { value = 512, assumed = \"what server root ports of that generation allow\" }", "mps_bytes = 512"),
+    ]);
+    let folder = Folder::with(&[("broken.toml", broken.as_bytes())]);
+    let line = |key: &str| {
+        let at = broken.lines().position(|line| line.starts_with(key)).unwrap() + 1;
+        format!("broken.toml:{at}: ")
+    };
+    for verb in ["bench", "predict"] {
+        refused(
+            &folder,
+            &[verb, "--on", "broken.toml"],
+            &[
+                &format!("{}link.width_lanes: is 3; must be one of", line("width_lanes")),
+                &format!("{}link.one_way_ns: is -120; must be nanoseconds", line("one_way_ns")),
+                "endpoint.ingress: unknown key; its name must end in the unit: ingress_ns",
+                "endpoint.ingress_ns: is missing",
+                "bar.2.size_bytes: is 0",
+                &format!("{}link.mps_bytes: is a bare 512", line("mps_bytes")),
+            ],
+        );
+    }
+}
+
+#[test]
+fn what_is_no_platform_file_is_refused() {
+    let newer = card_with(&[("schema = 1", "schema = 2")]);
+    let files: [(&str, &[u8], &[&str]); 6] = [
+        ("empty.toml", b"", &["empty.toml", "is missing"]),
+        ("prose.toml", b"this is\nno TOML", &["prose.toml:1: not TOML"]),
+        ("latin.toml", b"schema = 1\nname = \"\xe9\"\n", &["latin.toml:2: byte 19 is not UTF-8"]),
+        ("zeros.toml", &[0; 4096], &["zeros.toml:1"]),
+        ("json.toml", b"{\"schema\": 1}\n", &["json.toml:1"]),
+        ("newer.toml", newer.as_bytes(), &["newer.toml:2: schema: is 2; this program reads up to 1"]),
+    ];
+    for (name, bytes, hints) in files {
+        refused(&Folder::with(&[(name, bytes)]), &["bench", "--on", name], hints);
+    }
+}
+
+#[test]
+fn what_never_ends_is_not_read() {
+    let folder = Folder::new();
+    let made = Command::new("mkfifo").arg(folder.path("pipe")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    for file in ["pipe", "/dev/zero", "/dev/stdin"] {
+        refused(&folder, &["bench", "--on", file], &["a regular file is needed"]);
+        refused(&folder, &["report", file], &["a regular file is needed"]);
+    }
+    // A hole: it takes no room, and would take some to read.
+    let folder = Folder::new();
+    let huge = |name: &str, len| std::fs::File::create(folder.path(name)).unwrap().set_len(len).unwrap();
+    huge("huge.toml", (4 << 20) + 1);
+    let outcome = folder.run(&["bench", "--on", "huge.toml"]);
+    assert!(outcome.code == Some(2) && outcome.err.contains("it is longer than 4MiB"), "{}", outcome.err);
+    huge("huge.json", (256 << 20) + 1);
+    let outcome = folder.run(&["report", "huge.json"]);
+    assert!(outcome.code == Some(2) && outcome.err.contains("it is longer than 256MiB"), "{}", outcome.err);
+}
+
+#[test]
+fn what_is_no_record_is_refused() {
+    let folder = Folder::new();
+    let record = folder.good(&small("predict", "card-gen5-x16", &["--json"]));
+    let newer = record.replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let alien = record.replacen("\"interrupted\"", "\"interupted\"", 1);
+    let files: [(&str, &[u8], &[&str]); 6] = [
+        ("half.json", &record.as_bytes()[..record.len() / 2], &["half.json: line", "EOF"]),
+        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 2", "reads up to 1"]),
+        ("alien.json", alien.as_bytes(), &["alien.json: line", "interupted"]),
+        ("empty.json", b"", &["empty.json: line 1"]),
+        ("latin.json", b"{\n\"\xe9\"", &["latin.json: line 2", "not UTF-8"]),
+        ("other.json", b"[1, 2]", &["other.json: line 1"]),
+    ];
+    for (name, bytes, hints) in files {
+        let folder = Folder::with(&[(name, bytes), ("report.html", b"the last good one")]);
+        refused(&folder, &["report", name], hints);
+    }
+    let folder = Folder::with(&[("good.json", record.as_bytes())]);
+    refused(&folder, &["report", "missing.json"], &["missing.json", "No such file"]);
+    refused(&folder, &["report", "."], &["directory"]);
+    refused(&folder, &["report", "good.json", "--html", "good.json"], &["would overwrite good.json"]);
+    refused(&folder, &["report", "good.json", "--html", "no/such/folder.html"], &["cannot be written"]);
+}

@@ -1,0 +1,154 @@
+//! Every command, its arguments and its exit code.
+
+use crate::folder::{Folder, card, card_with, small};
+
+const COMMANDS: [&str; 8] =
+    ["bench", "predict", "reproduce", "fit", "report", "platforms", "questions", "schema"];
+
+#[test]
+fn help_lists_every_command_and_version_is_said() {
+    let folder = Folder::new();
+    let help = folder.good(&["--help"]);
+    for command in COMMANDS {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command} is not in\n{help}");
+        folder.good(&[command, "--help"]);
+    }
+    assert!(help.contains("Exit codes: 0 done, 1 a check failed, 2 usage or bad input, 77 skipped"));
+    assert_eq!(folder.good(&["--version"]), format!("lanemark {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn lists_name_what_other_commands_take() {
+    let folder = Folder::new();
+    let platforms = folder.good(&["platforms"]);
+    for name in ["card-gen5-x16", "tacc-stratix4", "aws-f1", "host"] {
+        assert!(platforms.contains(name), "{platforms}");
+    }
+    let questions = folder.good(&["questions"]);
+    for question in lanemark_bench::CATALOGUE {
+        assert!(questions.contains(question.name), "{questions}");
+    }
+    assert_eq!(folder.good(&["schema", "platform"]), lanemark_platform::schema());
+    assert_eq!(folder.good(&["schema", "record"]), lanemark_record::schema());
+    assert!(folder.content().is_empty(), "lists write no files");
+}
+
+#[test]
+fn every_kind_of_target_is_asked() {
+    let folder = Folder::with(&[("mine.toml", card_with(&[("\"card-gen5-x16\"", "\"mine\"")]).as_bytes())]);
+    for target in ["card-gen5-x16", "tacc-stratix4", "aws-f1", "mine.toml"] {
+        for verb in ["bench", "predict"] {
+            let outcome = folder.run(&small(verb, target, &[]));
+            assert_eq!(outcome.code, Some(0), "{verb} {target}: {}", outcome.err);
+            assert!(outcome.out.contains(&format!("MMIO read latency of {}", target.trim_end_matches(".toml"))));
+            assert!(outcome.err.ends_with("wrote report.html\n"), "{}", outcome.err);
+        }
+    }
+}
+
+#[test]
+fn the_host_is_measured_or_absent() {
+    let folder = Folder::new();
+    let outcome = folder.run(&["bench", "--on", "host", "--question", "mmio_read_latency", "--access", "8"]);
+    match outcome.code {
+        Some(0) => assert!(outcome.out.starts_with("host (real)"), "{}", outcome.out),
+        Some(77) => assert!(outcome.err.starts_with("lanemark: skipped, because "), "{}", outcome.err),
+        other => panic!("{other:?}: {}", outcome.err),
+    }
+}
+
+#[test]
+fn two_targets_stand_side_by_side() {
+    let folder = Folder::new();
+    let outcome = folder.run(&small("bench", "card-gen5-x16", &["--on", "aws-f1"]));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(outcome.out.contains("of card-gen5-x16") && outcome.out.contains("of aws-f1"), "{}", outcome.out);
+}
+
+#[test]
+fn what_is_said_twice_is_asked_once() {
+    let folder = Folder::new();
+    let once = folder.good(&small("predict", "aws-f1", &[]));
+    let twice = ["--access", "8,8", "--question", "mmio_read_latency", "--fence", "lfence,lfence", "--align", "0,0"];
+    assert_eq!(folder.good(&small("predict", "aws-f1", &twice)), once);
+}
+
+#[test]
+fn a_target_with_nothing_to_ask_ends_with_77_and_leaves_no_page() {
+    let fifo = card_with(&[("kind = { value = \"sram\"", "kind = { value = \"fifo\"")]);
+    let fifo = fifo.replace("kind = { value = \"registers\"", "kind = { value = \"fifo\"");
+    let folder = Folder::with(&[("fifo.toml", fifo.as_bytes()), ("report.html", b"the last good one")]);
+    let before = folder.content();
+    let outcome = folder.run(&["bench", "--on", "fifo.toml"]);
+    assert_eq!(outcome.code, Some(77), "{}", outcome.err);
+    assert!(outcome.err.contains("skipped, because the target has nothing to ask it of"), "{}", outcome.err);
+    assert_eq!(folder.content(), before);
+}
+
+#[test]
+fn no_answer_in_time_ends_with_1_and_says_why() {
+    let far = card_with(&[("one_way_ns = { value = 120", "one_way_ns = { value = 1000000000")]);
+    let folder = Folder::with(&[("far.toml", far.as_bytes())]);
+    let outcome = folder.run(&small("bench", "far.toml", &[]));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+    assert!(outcome.err.contains("there is no answer: ") && outcome.err.contains("was not done after"));
+    assert_eq!(folder.content().len(), 1, "there is nothing to show, so there is no page");
+}
+
+#[test]
+fn a_size_that_one_question_has_no_room_for_is_left_out_there() {
+    let folder = Folder::new();
+    let both = ["bench", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--question", "mmio_write_latency"];
+    let outcome = folder.run(&[&both[..], &["--access", "64", "--memory-type", "wc", "--sizes", "64,128KiB"]].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(outcome.out.contains("sizes from 128KiB: the question is about region registers"), "{}", outcome.out);
+}
+
+#[test]
+fn small_and_odd_cards_are_asked_what_fits() {
+    let tiny = card_with(&[("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 16")]);
+    let narrow = card_with(&[
+        ("generation = { value = 5", "generation = { value = 1"),
+        ("width_lanes = { value = 16", "width_lanes = { value = 1"),
+        ("wc_buffers = { value = 16", "wc_buffers = { value = 1"),
+        ("mps_bytes = { value = 512", "mps_bytes = { value = 128"),
+        ("posted_header_credits = { value = 127", "posted_header_credits = { value = 1"),
+        ("posted_data_credits = { value = 2047", "posted_data_credits = { value = 8"),
+        ("core_round_trip_ns = { value = 120", "core_round_trip_ns = { value = 0"),
+        ("cores = { value = 2", "cores = { value = 1"),
+    ]);
+    let registers = card().split_once("[[region]]\nname = \"memory\"").unwrap().0.to_owned();
+    let unnamed = card_with(&[("\"card-gen5-x16\"", "\"карта 🚀 </script><b>\"")]);
+    for (text, sizes) in [(tiny, "1,16"), (narrow, "64,256"), (registers, "4,64"), (unnamed, "64")] {
+        let folder = Folder::with(&[("odd.toml", text.as_bytes())]);
+        let questions = ["--question", "mmio_write_bandwidth", "--question", "mmio_read_latency"];
+        let arguments = ["bench", "--on", "odd.toml", "--sizes", sizes, "--memory-type", "uc,wc"];
+        folder.good(&[&arguments[..], &questions].concat());
+        let page = String::from_utf8(folder.content()["report.html"].clone()).unwrap();
+        assert!(!page.contains("</script><b>"), "a name is no markup");
+    }
+    let tiny = card_with(&[("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 2")]);
+    let folder = Folder::with(&[("odd.toml", tiny.replace("size_bytes = { value = 2", "size_bytes = { value = 16").as_bytes())]);
+    folder.good(&["bench", "--on", "odd.toml", "--memory-type", "uc,wc", "--access", "1,8,64,memcpy"]);
+}
+
+#[test]
+fn published_figures_are_reproduced_and_fitted_again() {
+    let folder = Folder::new();
+    assert!(folder.good(&["reproduce", "tacc-tr-14-10", "tacc-tr-14-10"]).matches("T1 ").count() < 3, "once");
+    assert!(folder.good(&["fit", "tacc-tr-14-10"]).contains("driver.call_ns = "));
+    assert!(folder.content().is_empty());
+}
+
+#[test]
+fn the_report_of_a_record_is_the_page_of_its_bench() {
+    let folder = Folder::new();
+    folder.good(&small("bench", "card-gen5-x16", &["--record", "r.json", "--html", "bench.html"]));
+    let outcome = folder.run(&["report", "r.json", "--html", "again.html"]);
+    assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""), "{}", outcome.err);
+    assert_eq!(outcome.err, "wrote again.html\n");
+    let content = folder.content();
+    assert!(content["bench.html"] == content["again.html"], "the pages differ");
+    assert!(content["bench.html"].starts_with(b"<!"));
+    assert_eq!(content.len(), 3);
+}
