@@ -16,9 +16,10 @@ use std::path::Path;
 const ROUNDING: f64 = 0.001;
 /// One bound leads clearly where it is this many times the next.
 const CLEAR: f64 = 1.25;
-/// And then formula and simulation differ by no more than this, if there is enough work for a steady state.
-/// A copy by `memcpy` mixes widths and is described by their mean, which bounds it no closer either.
+/// And then the simulation takes no longer than this and one round trip, in which the steady state begins.
 const AGREE: f64 = 0.02;
+/// A copy by `memcpy` mixes widths, and their mean describes it no closer than this.
+const MIXED: f64 = 0.1;
 
 /// A linear congruential generator: the same numbers everywhere.
 struct Random(u64);
@@ -112,8 +113,6 @@ struct Case {
     size: u64,
     /// Every byte of every pass crosses the link.
     all_cross: bool,
-    /// There are many lines or passes.
-    steady: bool,
 }
 
 fn case(random: &mut Random) -> Case {
@@ -122,7 +121,8 @@ fn case(random: &mut Random) -> Case {
     let place = machine.facts().region(region).unwrap().at;
     let verb = random.pick(&[Verb::Store, Verb::Store, Verb::Load]);
     let mut access = random.pick(machine.facts().accesses(verb));
-    let kind = random.pick(&[MemoryType::Uc, MemoryType::Wc, MemoryType::Wc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp]);
+    let kind =
+        random.pick(&[MemoryType::Uc, MemoryType::Wc, MemoryType::Wc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp]);
     let one_at_a_time = kind == MemoryType::Uc || (verb == Verb::Load && kind == MemoryType::Wc);
     let mut size = random.pick(&[64, 128, 256, 512, 1024, 4096, 16384]);
     if access == Access::Memcpy || random.below(8) == 0 {
@@ -173,7 +173,7 @@ fn case(random: &mut Random) -> Case {
     let fence = fence.map_or(String::new(), |fence| format!(", {fence}"));
     let what = format!("{verb:?} {access} {kind} {size} B x {passes}{fence}{call} on {}", platform.name);
     let plan = Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::on_one_core(body, passes) };
-    Case { platform, region, plan, class, what, verb, size, all_cross: !eaten && !cached, steady: passes >= 8 || size * passes >= 8192 }
+    Case { platform, region, plan, class, what, verb, size, all_cross: !eaten && !cached }
 }
 
 /// What both said.
@@ -201,6 +201,20 @@ fn ask(case: &Case) -> Option<Both> {
     machine.run(&case.plan, &mut samples).unwrap_or_else(|error| panic!("{}: {error}", case.what));
     let sample = samples.taken[0];
     Some(Both { said, issue_ns: sample.issue.as_ns(), delivered_ns: sample.delivered.as_ns() })
+}
+
+/// From a core to the region's data and back, nothing else under way.
+fn round_trip_ns(case: &Case) -> f64 {
+    let (platform, region) = (&case.platform, case.platform.region(case.region).unwrap());
+    let parts = [
+        platform.root_complex.core_round_trip_ns.value,
+        platform.link.one_way_ns.value * 2,
+        platform.endpoint.ingress_ns.value,
+        platform.endpoint.egress_ns.value,
+        region.read_ns.value,
+        region.beat_ns.value,
+    ];
+    parts.into_iter().sum::<Ticks>().as_ns()
 }
 
 /// One line of the table.
@@ -242,10 +256,10 @@ impl Row {
 
 #[test]
 fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
-    let mut random = Random(std::env::var("SEED").unwrap().parse().unwrap());
+    let mut random = Random(20);
     let mut rows: Vec<(&str, Row)> = Vec::new();
     let (mut clear, mut failures) = (0, Vec::new());
-    for number in 0..10000 {
+    for number in 0..8000 {
         let case = case(&mut random);
         let Some(both) = ask(&case) else { continue };
         let place = rows.iter().position(|row| row.0 == case.class).unwrap_or_else(|| {
@@ -254,11 +268,11 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         });
         rows[place].1.add(&case, &both);
         let mut fail = |why: String| {
-            failures.push(format!("case {number}: {}: {why}: {:?}, simulated {}", case.what, both.said, both.delivered_ns));
+            failures
+                .push(format!("case {number}: {}: {why}: {:?}, simulated {}", case.what, both.said, both.delivered_ns));
         };
         let mixed = case.what.contains("memcpy");
-        if std::env::var("CASE").is_ok_and(|c| c == number.to_string()) { let p = &case.platform; println!("CASE {:?} {:?}", p.core.fill_buffers.value, p.link.nonposted_header_credits.value); println!("CASE {:?}", p.region(case.region).unwrap().read_ns.value);println!("CASE {} {:?} R {:?} Q {} C {} {} SB {} WC {} clock {} loop {} ow {:?} ing {:?} beat {:?} bytes {} gen {} x{} sf {:?} issue {}", case.what, both.said, p.root_complex.core_round_trip_ns.value, p.root_complex.posted_queue_entries.value, p.link.posted_header_credits.value, p.link.posted_data_credits.value, p.core.store_buffer_entries.value, p.core.wc_buffers.value, p.core.clock_ghz.value, p.core.store_loop_cycles.value, p.link.one_way_ns.value, p.endpoint.ingress_ns.value, p.region(case.region).unwrap().beat_ns.value, p.region(case.region).unwrap().beat_bytes.value, p.link.generation.value, p.link.width_lanes.value, p.core.sfence_ns.value, both.issue_ns); }
-        if both.gap() < -(if mixed { AGREE } else { ROUNDING }) {
+        if both.gap() < -(if mixed { MIXED } else { ROUNDING }) {
             fail(format!("the simulation beats the formula by {:.2} %", -100.0 * both.gap()));
         }
         if case.all_cross {
@@ -268,18 +282,19 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
                 fail(format!("{rate} is above the ceiling of {most}"));
             }
         }
-        if both.said.lead >= CLEAR && case.steady {
+        if both.said.lead >= CLEAR {
             clear += 1;
-            if both.gap() > AGREE && !mixed {
+            let late = both.delivered_ns - both.said.delivered_ns * (1.0 + AGREE);
+            if late > round_trip_ns(&case) && !mixed {
                 fail(format!("one bound leads and the simulation takes {:.1} % longer", 100.0 * both.gap()));
             }
         }
     }
     let shown = failures.iter().take(15).cloned().collect::<Vec<_>>().join("\n");
     assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
-    assert!(clear > 1000, "only {clear} cases have a leading bound");
+    assert!(clear > 4000, "only {clear} cases have a leading bound");
     rows.sort_by_key(|row| row.0);
-    println!("{}", document(&rows, clear));
+    compare_with_document(&document(&rows, clear));
 }
 
 fn document(rows: &[(&str, Row)], clear: u32) -> String {
@@ -289,8 +304,8 @@ fn document(rows: &[(&str, Row)], clear: u32) -> String {
          Written by `checks/tests/crosscheck.rs` from {cases} random platforms and plans; `LANEMARK_BLESS=1 cargo test -p\n\
          lanemark-checks --test crosscheck` writes it anew. A formula is the largest of several lower bounds: the\n\
          simulation never delivers earlier (beyond rounding, 0.1 %), and where one bound is {CLEAR} times the next\n\
-         ({clear} cases) it is no more than {:.0} % later, copies by `memcpy` excepted. Elsewhere several bounds limit\n\
-         together, and the gap is this.\n\n\
+         ({clear} cases) it is no more than {:.0} % and one round trip later, copies by `memcpy` excepted (their mean width\n\
+         describes them to 10 %). Elsewhere several bounds limit together, and the gap is this.\n\n\
          Columns: share of the cases in which the simulation delivers at most 2, 5, 10 % after the formula; share in\n\
          which the time to issue differs by at most 5 %; the largest gap and where.\n\n\
          | class | cases | 2 % | 5 % | 10 % | issue 5 % | largest gap | where |\n\
@@ -309,7 +324,10 @@ fn compare_with_document(text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == text, "docs/crosscheck.md is out of date: run this test with LANEMARK_BLESS=1; it would be\n{text}");
+    assert!(
+        committed == text,
+        "docs/crosscheck.md is out of date: run this test with LANEMARK_BLESS=1; it would be\n{text}"
+    );
 }
 
 #[test]
@@ -341,7 +359,6 @@ fn unloaded_latencies_of_single_stores_and_loads_are_exact_to_a_few_ticks() {
                     verb,
                     size: width.bytes(),
                     all_cross: true,
-                    steady: false,
                 };
                 let both = ask(&case).unwrap_or_else(|| panic!("{}: there is no formula", case.what));
                 let apart = (both.delivered_ns - both.said.delivered_ns).abs();

@@ -3,9 +3,13 @@
 use lanemark_experiment::{PAPERS, fittings, reproduce};
 use lanemark_record::{Class, Reproduction, Verdict};
 use std::fmt::Write;
+use std::sync::OnceLock;
 
-fn all() -> Vec<Reproduction> {
-    PAPERS.iter().map(|paper| reproduce(paper, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}"))).collect()
+/// Every paper, reproduced once for all tests here.
+fn all() -> &'static [Reproduction] {
+    static ALL: OnceLock<Vec<Reproduction>> = OnceLock::new();
+    let one = |paper| reproduce(paper, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}"));
+    ALL.get_or_init(|| PAPERS.iter().map(one).collect())
 }
 
 /// Our figures as the committed table shows them.
@@ -36,7 +40,7 @@ fn every_row_agrees_or_is_explained_and_every_bound_is_met() {
 fn our_figures_are_the_committed_ones() {
     for reproduction in all() {
         let path = format!("{}/../experiments/{}/expected.csv", env!("CARGO_MANIFEST_DIR"), reproduction.paper);
-        let ours = table(&reproduction);
+        let ours = table(reproduction);
         if std::env::var_os("LANEMARK_WRITE_EXPECTED").is_some() {
             std::fs::write(&path, &ours).unwrap();
         }

@@ -82,8 +82,16 @@ fn wrong_sizes_are_refused() {
     for (list, hints) in sizes {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--sizes", list], hints);
     }
-    refused(&folder, &["predict", "--on", "card-gen5-x16", "--sizes", "256MiB", "--align", "63"], &["at most 268435393"]);
-    refused(&folder, &small("bench", "card-gen5-x16", &["--sizes", "64KiB,128KiB"]), &["region registers", "at most 65536"]);
+    refused(
+        &folder,
+        &["predict", "--on", "card-gen5-x16", "--sizes", "256MiB", "--align", "63"],
+        &["at most 268435393"],
+    );
+    refused(
+        &folder,
+        &small("bench", "card-gen5-x16", &["--sizes", "64KiB,128KiB"]),
+        &["region registers", "at most 65536"],
+    );
     refused(&folder, &["bench", "--on", "aws-f1", "--on", "card-gen5-x16", "--sizes", "1TiB"], &["of aws-f1"]);
 }
 
@@ -114,7 +122,10 @@ fn every_problem_of_a_platform_file_is_told_at_once() {
         ("one_way_ns = { value = 120", "one_way_ns = { value = -120"),
         ("ingress_ns =", "ingress ="),
         ("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 0"),
-        ("mps_bytes = { value = 512, assumed = \"what server root ports of that generation allow\" }", "mps_bytes = 512"),
+        (
+            "mps_bytes = { value = 512, assumed = \"what server root ports of that generation allow\" }",
+            "mps_bytes = 512",
+        ),
     ]);
     let folder = Folder::with(&[("broken.toml", broken.as_bytes())]);
     let line = |key: &str| {
@@ -161,6 +172,8 @@ fn what_never_ends_is_not_read() {
     for file in ["pipe", "/dev/zero", "/dev/stdin"] {
         refused(&folder, &["bench", "--on", file], &["a regular file is needed"]);
         refused(&folder, &["report", file], &["a regular file is needed"]);
+        let fit = ["fit", file, "--on", "card-gen5-x16", "--parameter", "link.one_way_ns"];
+        refused(&folder, &fit, &["a regular file is needed"]);
     }
     // A hole: it takes no room, and would take some to read.
     let folder = Folder::new();
@@ -190,10 +203,14 @@ fn what_is_no_record_is_refused() {
     for (name, bytes, hints) in files {
         let folder = Folder::with(&[(name, bytes), ("report.html", b"the last good one")]);
         refused(&folder, &["report", name], hints);
+        refused(&folder, &["fit", name, "--on", "card-gen5-x16", "--parameter", "link.one_way_ns"], hints);
     }
     let folder = Folder::with(&[("good.json", record.as_bytes())]);
     refused(&folder, &["report", "missing.json"], &["missing.json", "No such file"]);
     refused(&folder, &["report", "."], &["directory"]);
+    refused(&folder, &["fit", "good.json"], &["--on PLATFORM --parameter KEY"]);
+    let fit = |key| ["fit", "good.json", "--on", "card-gen5-x16", "--parameter", key];
+    refused(&folder, &fit("link.one_way"), &["link.one_way", "root_complex.core_round_trip_ns"]);
     refused(&folder, &["report", "good.json", "--html", "good.json"], &["would overwrite good.json"]);
     refused(&folder, &["report", "good.json", "--html", "no/such/folder.html"], &["cannot be written"]);
 }

@@ -2,8 +2,7 @@
 
 use crate::folder::{Folder, card, card_with, small};
 
-const COMMANDS: [&str; 8] =
-    ["bench", "predict", "reproduce", "fit", "report", "platforms", "questions", "schema"];
+const COMMANDS: [&str; 8] = ["bench", "predict", "reproduce", "fit", "report", "platforms", "questions", "schema"];
 
 #[test]
 fn help_lists_every_command_and_version_is_said() {
@@ -98,10 +97,12 @@ fn no_answer_in_time_ends_with_1_and_says_why() {
 #[test]
 fn a_size_that_one_question_has_no_room_for_is_left_out_there() {
     let folder = Folder::new();
-    let both = ["bench", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--question", "mmio_write_latency"];
+    let both =
+        ["bench", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--question", "mmio_write_latency"];
     let outcome = folder.run(&[&both[..], &["--access", "64", "--memory-type", "wc", "--sizes", "64,128KiB"]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
-    assert!(outcome.out.contains("sizes from 128KiB: the question is about region registers"), "{}", outcome.out);
+    assert!(outcome.out.contains("region registers (64KiB at BAR0+0x0), which the question is about, is smaller"));
+    assert!(outcome.out.contains("sizes from 128KiB"), "{}", outcome.out);
 }
 
 #[test]
@@ -127,9 +128,16 @@ fn small_and_odd_cards_are_asked_what_fits() {
         let page = String::from_utf8(folder.content()["report.html"].clone()).unwrap();
         assert!(!page.contains("</script><b>"), "a name is no markup");
     }
-    let tiny = card_with(&[("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 2")]);
-    let folder = Folder::with(&[("odd.toml", tiny.replace("size_bytes = { value = 2", "size_bytes = { value = 16").as_bytes())]);
-    folder.good(&["bench", "--on", "odd.toml", "--memory-type", "uc,wc", "--access", "1,8,64,memcpy"]);
+}
+
+#[test]
+fn usual_sizes_are_those_that_fit() {
+    let tiny = card_with(&[("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 16")]);
+    let folder = Folder::with(&[("tiny.toml", tiny.as_bytes())]);
+    let stores = ["--question", "mmio_write_bandwidth", "--question", "mmio_write_latency"];
+    let page = folder.good(&[&["bench", "--on", "tiny.toml", "--access", "1,8,64"], &stores[..]].concat());
+    assert!(page.contains("16 B") && !page.contains("64 B"), "{page}");
+    folder.good(&["predict", "--on", "tiny.toml"]);
 }
 
 #[test]
@@ -138,6 +146,15 @@ fn published_figures_are_reproduced_and_fitted_again() {
     assert!(folder.good(&["reproduce", "tacc-tr-14-10", "tacc-tr-14-10"]).matches("T1 ").count() < 3, "once");
     assert!(folder.good(&["fit", "tacc-tr-14-10"]).contains("driver.call_ns = "));
     assert!(folder.content().is_empty());
+}
+
+#[test]
+fn a_platform_is_fitted_to_a_record() {
+    let folder = Folder::new();
+    let stores = ["--question", "mmio_write_bandwidth", "--memory-type", "uc", "--access", "8", "--sizes", "64,1KiB"];
+    folder.good(&[&["bench", "--on", "aws-f1", "--json", "--record", "r.json"], &stores[..]].concat());
+    let fit = ["fit", "r.json", "--on", "aws-f1", "--parameter", "root_complex.core_round_trip_ns"];
+    assert!(folder.good(&fit).contains("root_complex.core_round_trip_ns = "));
 }
 
 #[test]

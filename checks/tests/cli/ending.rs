@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Time for a program to be at work.
-const AT_WORK: Duration = Duration::from_millis(1000);
+const AT_WORK: Duration = Duration::from_secs(1);
 /// Ctrl-C ends it within this time, also on a busy machine.
 const PROMPTLY: Duration = Duration::from_secs(10);
 
@@ -49,7 +49,7 @@ fn ctrl_c_ends_what_keeps_nothing() {
 fn unread(folder: &Folder, arguments: &[&str]) -> Outcome {
     let mut child = folder.start_into(Stdio::piped(), arguments);
     drop(child.stdout.take());
-    folder.said(wait(child, Duration::from_secs(60)).expect("it ends"))
+    folder.said(wait(child, Duration::from_mins(1)).expect("it ends"))
 }
 
 #[test]

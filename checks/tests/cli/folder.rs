@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// No command here may take this long.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// One small question, quickly answered by any platform with registers.
 pub const SMALL: [&str; 6] = ["--question", "mmio_read_latency", "--access", "8", "--memory-type", "uc"];

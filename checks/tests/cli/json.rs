@@ -92,8 +92,10 @@ fn json_is_one_document_whose_numbers_say_their_units() {
     let fast = ["--sizes", "64,4KiB", "--memory-type", "uc,wc", "--json"];
     let bench = [&["bench", "--on", "tacc-stratix4"], &fast[..]].concat();
     let predict = [&["predict", "--on", "aws-f1", "--on", "card-gen5-x16"], &fast[..]].concat();
-    let host = ["bench", "--on", "host", "--question", "mmio_read_bandwidth", "--access", "8", "--sizes", "64", "--json"];
-    let commands = [&bench[..], &predict, &host, &["reproduce", "tacc-tr-14-10", "--json"], &["fit", "tacc-tr-14-10", "--json"]];
+    let host =
+        ["bench", "--on", "host", "--question", "mmio_read_bandwidth", "--access", "8", "--sizes", "64", "--json"];
+    let commands =
+        [&bench[..], &predict, &host, &["reproduce", "tacc-tr-14-10", "--json"], &["fit", "tacc-tr-14-10", "--json"]];
     for command in commands {
         let outcome = folder.run(command);
         if command == host && outcome.code == Some(77) {
@@ -122,7 +124,9 @@ fn a_record_is_what_its_schema_says() {
     let folder = Folder::new();
     let schema = document(&folder.good(&["schema", "record"]));
     let schema = jsonschema::draft202012::new(&schema).unwrap();
-    for command in [small("bench", "card-gen5-x16", &["--record", "r.json", "--json"]), small("predict", "aws-f1", &["--json"])] {
+    for command in
+        [small("bench", "card-gen5-x16", &["--record", "r.json", "--json"]), small("predict", "aws-f1", &["--json"])]
+    {
         let text = folder.good(&command);
         if let Err(error) = schema.validate(&document(&text)) {
             panic!("{command:?}: {error}");

@@ -34,7 +34,7 @@ pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) 
         if is_store_past_cache || !machine.facts().accesses(verb).contains(&access) {
             continue;
         }
-        let plan = Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span.clone()))], 1);
+        let plan = Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span))], 1);
         let measured = measure(machine, &plan, 4096, effort)?;
         let rates: Vec<f64> =
             measured.per_pass_issue_ns().iter().filter(|ns| **ns > 0.0).map(|ns| SMALL as f64 * 1e9 / ns).collect();

@@ -1,5 +1,8 @@
 //! The command line, as others script it.
 
+// Doc comments here are help texts, and those are printed with every backtick.
+#![allow(clippy::doc_markdown)]
+
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_machine::{Access, Fence};
 use lanemark_units::{MemoryType, SizeRange, parse_size};
@@ -137,6 +140,7 @@ pub struct ReportArgs {
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
     /// Which format
+    #[arg(value_name = "platform|record")]
     pub format: Format,
 }
 

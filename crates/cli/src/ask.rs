@@ -20,9 +20,12 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     // The second time, nobody wants to wait for the plan that is under way.
-    let end = move || if flag.swap(true, Ordering::Relaxed) { std::process::exit(Failure::Interrupted.exit_code().into()) };
-    ctrlc::set_handler(end)
-        .map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
+    let end = move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(Failure::Interrupted.exit_code().into())
+        }
+    };
+    ctrlc::set_handler(end).map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
     let mut run = Run::new(args, &["card-gen5-x16", "host"], &interrupted)?;
     run.ask_all(&interrupted, Run::measure);
     run.finish(args, false)
@@ -42,9 +45,7 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
 
 /// `lanemark report`
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let bytes = input::read(&args.record, input::RECORD)
-        .map_err(|error| Failure::Usage(format!("reading {}: {error}", args.record.display())))?;
-    let record = file::from_bytes(&bytes, &args.record).map_err(|error| Failure::Usage(error.to_string()))?;
+    let record = input::record(&args.record)?;
     output::check(&[&args.html], &[&args.record])?;
     write_html(&record, &args.html)?;
     say(&format!("wrote {}", args.html.display()));

@@ -11,7 +11,8 @@ pub fn check(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> {
             let message = format!("{} would overwrite {}; give it another name", output.display(), other.display());
             return Err(Failure::Usage(message));
         }
-        check_one(output).map_err(|error| Failure::Usage(format!("{} cannot be written: {error}", output.display())))?;
+        check_one(output)
+            .map_err(|error| Failure::Usage(format!("{} cannot be written: {error}", output.display())))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::args::{FitArgs, ReproduceArgs};
 use crate::ask::{progress, spinner, terminal_width};
 use crate::failure::Failure;
+use crate::input;
 use crate::target::platform;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit as solve};
@@ -14,14 +15,18 @@ use std::path::Path;
 /// How far a fitted number may be from the one in its platform file, as a share: the file's digits.
 const SAME: f64 = 2e-3;
 
+fn known() -> String {
+    PAPERS.iter().map(|paper| paper.name).collect::<Vec<_>>().join(", ")
+}
+
 fn papers(names: &[String]) -> Result<Vec<&'static Paper>, Failure> {
     if names.is_empty() {
         return Ok(PAPERS.iter().collect());
     }
-    let known = PAPERS.iter().map(|paper| paper.name).collect::<Vec<_>>().join(", ");
     let mut found: Vec<&'static Paper> = Vec::new();
     for name in names {
-        let paper = paper(name).ok_or_else(|| Failure::Usage(format!("'{name}' is no paper: use one of {known}")))?;
+        let paper =
+            paper(name).ok_or_else(|| Failure::Usage(format!("'{name}' is no paper: use one of {}", known())))?;
         if found.iter().all(|other| other.name != paper.name) {
             found.push(paper);
         }
@@ -81,8 +86,11 @@ pub fn fit(args: &FitArgs) -> Result<(), Failure> {
     for name in &args.papers {
         match paper(name) {
             Some(paper) => fit_paper(paper, &mut solved)?,
-            None if Path::new(name).is_file() => solved.push(fit_record(args, name)?),
-            None => papers(std::slice::from_ref(name)).map(|_| ())?,
+            None if Path::new(name).exists() => solved.push(fit_record(args, name)?),
+            None => {
+                let message = format!("'{name}' is no paper (there are {}) and no record: no such file", known());
+                return Err(Failure::Usage(message));
+            }
         }
     }
     let mut out = std::io::stdout().lock();
@@ -134,7 +142,7 @@ fn fit_record(args: &FitArgs, name: &str) -> Result<Solved, Failure> {
         let message = "to fit to a record, say which numbers of which platform: --on PLATFORM --parameter KEY";
         return Err(usage(message.to_owned()));
     };
-    let record = file::read(Path::new(name)).map_err(|error| Failure::Usage(error.to_string()))?;
+    let record = input::record(Path::new(name))?;
     let platform = platform(on)?;
     let problem = OfRecord::new(&record, args.of.as_deref(), &platform, &args.parameters)
         .map_err(|error| usage(error.to_string()))?;

@@ -60,7 +60,7 @@ impl Work {
         let too_large = cases.iter().filter(|case| room(facts, case) < case.size).min_by_key(|case| case.size);
         if let Some(case) = too_large {
             let region = region(facts, case).map_or_else(String::new, ToString::to_string);
-            let because = format!("the question is about region {region}, and they reach beyond it");
+            let because = format!("region {region}, which the question is about, is smaller");
             skip(format!("sizes from {}", format_size(case.size)), because);
         }
         self.tasks.extend(cases.into_iter().map(|case| Task { question, place, case }));

@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn the_lead_is_over_the_largest_other_bound() {
-        let largest = Largest::of([(Bound::Link, 10.0), (Bound::Device, 20.0), (Bound::Device, 15.0), (Bound::Issue, 5.0)]);
+        let largest =
+            Largest::of([(Bound::Link, 10.0), (Bound::Device, 20.0), (Bound::Device, 15.0), (Bound::Issue, 5.0)]);
         assert_eq!((largest.bound, largest.ns, largest.lead()), (Bound::Device, 20.0, 2.0));
         assert!(Largest::of([(Bound::Link, 1.0)]).lead().is_infinite());
     }

@@ -134,7 +134,9 @@ impl<'a> Costs<'a> {
             _ => Stores::of(len, 1),
         };
         match access {
-            Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => Stores::of(len, width.bytes()),
+            Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => {
+                Stores::of(len, width.bytes())
+            }
             Access::Movdir64b => Stores::of(len, 64),
             Access::RepMovsb => string(),
             Access::Memcpy => core.memcpy.value.stores(len, 0).unwrap_or_else(string),
@@ -190,7 +192,8 @@ impl Reads {
     /// region.
     fn apart(&self, behind: u64) -> [(Bound, f64); 4] {
         let (rounds, rest) = (behind / self.credits, behind % self.credits);
-        let by_credits = rounds as f64 * self.credit_loop + rest as f64 * self.request.max(self.step);
+        let each = self.request.max(self.step).max(self.completion).max(self.device);
+        let by_credits = rounds as f64 * self.credit_loop + rest as f64 * each;
         let behind = behind as f64;
         [
             (Bound::Issue, behind * self.step),
@@ -204,7 +207,8 @@ impl Reads {
     pub(crate) fn back(&self, reads: u64, together: u64) -> Largest {
         let (rounds, rest) = ((reads - 1) / together, (reads - 1) % together);
         let first_round = self.apart(rest).iter().fold(0.0_f64, |most, term| most.max(term.1));
-        let trips = (Bound::ReadRoundTrip, rounds as f64 * self.one + first_round);
+        let trips = if rounds > 0 { rounds as f64 * self.one + first_round } else { 0.0 };
+        let trips = (Bound::ReadRoundTrip, trips);
         let terms = [trips].into_iter().chain(self.apart(reads - 1));
         Largest::of(terms.map(|(bound, ns)| (bound, ns + self.one)))
     }

@@ -20,7 +20,8 @@ pub(crate) fn predict(costs: &Costs<'_>, stream: &Stream, flushed: u64, passes: 
     let streaming = kind == MemoryType::Wc
         && matches!(stream.access, Access::NonTemporal(_))
         && core.streaming_load_buffers.value > 0;
-    let job = Job { costs, stream, instructions: costs.instructions(stream.access, kind, stream.span.len).left(), passes };
+    let job =
+        Job { costs, stream, instructions: costs.instructions(stream.access, kind, stream.span.len).left(), passes };
     Some(match fence {
         _ if !streaming && !kind.caches_loads() => job.single(fence.map(|fence| fence.0)),
         None if streaming => job.streamed(),
@@ -42,12 +43,11 @@ impl Job<'_> {
         let core = &self.costs.platform.core;
         let loads = self.instructions * self.passes;
         let all = self.costs.instructions(self.stream.access, self.stream.span.memory_type, self.stream.span.len);
-        let reads = match self.stream.access {
-            Access::Memcpy => self.costs.reads(self.costs.cycle, all.map(|piece| piece.bytes)),
-            _ => {
-                let bytes = (self.stream.span.len / self.instructions).max(1);
-                self.costs.reads(self.costs.cycle, std::iter::once(bytes))
-            }
+        let reads = if self.stream.access == Access::Memcpy {
+            self.costs.reads(self.costs.cycle, all.map(|piece| piece.bytes))
+        } else {
+            let bytes = (self.stream.span.len / self.instructions).max(1);
+            self.costs.reads(self.costs.cycle, std::iter::once(bytes))
         };
         let one = reads.one;
         let overlap = u64::from(core.wc_loads_in_flight.value);

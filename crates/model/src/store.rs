@@ -113,7 +113,8 @@ impl<'a> Job<'a> {
         let last_round = if self.drains() || uncached { self.round_trip.max(self.step) } else { self.step };
         let core = |behind: u64| behind as f64 * pass / self.instructions as f64;
         // The whole pass behind the core, which may be idle when the pass begins.
-        let answered = if self.drains() { writes.acknowledged(self.instructions - 1, core) } else { [(Bound::Link, 0.0); 3] };
+        let answered =
+            if self.drains() { writes.acknowledged(self.instructions - 1, core) } else { [(Bound::Link, 0.0); 3] };
         let ended = Largest::of([(order, within + last_round)].into_iter().chain(answered)).times(1.0, self.end_ns());
         let fenced = self.end.map_or(pass, |_| pass.max(ended.ns));
         let (mut near_issue, mut near_last) = (0.0_f64, (self.passes - 1) as f64 * fenced + within);
@@ -135,7 +136,7 @@ impl<'a> Job<'a> {
         let far = self.behind(writes.accepted(last, core), 0.0);
         let delivered = Largest::of(near_last.into_iter().chain(far));
         let delivered = if self.drains() { delivered.no_clearer_than(&ended) } else { delivered };
-        self.prediction(issued, delivered, "one core, aligned stores")
+        prediction(issued, delivered, "one core, aligned stores")
     }
 
     /// Times behind the core, the first TLP of which leaves at `first`.
@@ -164,7 +165,7 @@ impl<'a> Job<'a> {
         let over = issued.ns.max((stores - 1.0) * self.step + ends);
         let burst = Largest::of(writes.accepted(pieces.0 - 1, |_| 0.0));
         let delivered = Largest::of([(Bound::Issue, over + burst.ns)]);
-        self.prediction(issued, delivered, "one core, less than a line, written out after the last pass")
+        prediction(issued, delivered, "one core, less than a line, written out after the last pass")
     }
 
     /// How many pieces the first `bytes` bytes of a line leave as, and how large they are.
@@ -173,16 +174,6 @@ impl<'a> Job<'a> {
             WcPartialFlush::EightBytes => (bytes.div_ceil(8), bytes.clamp(1, 8)),
             WcPartialFlush::Dw => (bytes.div_ceil(4), bytes.clamp(1, 4)),
             WcPartialFlush::Contiguous => (bytes.min(1), bytes.max(1)),
-        }
-    }
-
-    fn prediction(&self, issued: Largest, delivered: Largest, holds_for: &'static str) -> Prediction {
-        Prediction {
-            issue_ns: issued.ns,
-            delivered_ns: delivered.ns,
-            bound: delivered.bound,
-            lead: delivered.lead(),
-            holds_for,
         }
     }
 }
@@ -215,7 +206,9 @@ impl<'a> Lines<'a> {
         let (passes, instructions) = (job.passes * twice, job.instructions / twice);
         let per_line = (instructions / whole.max(1)).max(1);
         let completes_first = match job.stream.access {
-            Access::Memcpy if len > 256 || instructions > 2 * whole => 4 * (len.saturating_sub(32).div_ceil(128).max(1) - 1),
+            Access::Memcpy if len > 256 || instructions > 2 * whole => {
+                4 * (len.saturating_sub(32).div_ceil(128).max(1) - 1)
+            }
             _ => per_line - 1,
         };
         // A rest that nothing flushes keeps its buffer.
@@ -223,7 +216,8 @@ impl<'a> Lines<'a> {
         let buffers = u64::from(job.costs.platform.core.wc_buffers.value).saturating_sub(kept).max(1);
         // A line is stored to again when its acknowledgment is back.
         let again = if job.drains() { twice > 1 } else { passes > 1 };
-        let together = if again && whole < buffers { (Bound::SameLine, whole.max(1)) } else { (Bound::Buffers, buffers) };
+        let together =
+            if again && whole < buffers { (Bound::SameLine, whole.max(1)) } else { (Bound::Buffers, buffers) };
         let sizes = (0..whole + pieces).map(|place| if place < whole { 64 } else { piece_bytes });
         // Equal lines need no sum.
         let writes = if pieces == 0 { job.costs.writes(std::iter::once(64)) } else { job.costs.writes(sizes) };
@@ -288,7 +282,7 @@ impl<'a> Lines<'a> {
         let pace = (Bound::Issue, stores as f64 * job.pace + ends);
         let open = if job.end.is_some() { Some(stores - 1) } else { (stores - 1).checked_sub(job.store_buffer()) };
         let Some(open) = open else {
-            return job.prediction(Largest::of([pace]), delivered, HOLDS_FOR);
+            return prediction(Largest::of([pace]), delivered, HOLDS_FOR);
         };
         let line = (open / self.per_line).min(lines - 1);
         let store = (open - line * self.per_line).min(self.per_line - 1);
@@ -301,7 +295,7 @@ impl<'a> Lines<'a> {
         let far = back.into_iter().flatten().filter(|term| term.1 > 0.0).map(|(bound, ns)| (bound, ns + since));
         let held_up = job.end.map_or(0.0, |end| end.ns);
         let near = near.map(|(bound, ns)| (bound, if bound == Bound::Issue { ns } else { ns + held_up }));
-        job.prediction(Largest::of(near.into_iter().chain(far)), delivered, HOLDS_FOR)
+        prediction(Largest::of(near.into_iter().chain(far)), delivered, HOLDS_FOR)
     }
 
     /// Every pass ends when all its TLPs are acknowledged.
@@ -334,12 +328,23 @@ impl<'a> Lines<'a> {
         let last = Largest::of(near_last.into_iter().chain(far_last)).times(1.0, before);
 
         let all = tlps * job.passes - 1;
-        let far = self.writes.acknowledged(all, |_| 0.0).map(|(bound, ns)| (bound, ns + first + job.end_ns()));
+        let sent = |behind: u64| (behind / tlps) as f64 * pass.ns;
+        let far = self.writes.acknowledged(all, sent).map(|(bound, ns)| (bound, ns + first + job.end_ns()));
         let issued = Largest::of([(pass.bound, pass.ns * job.passes as f64)].into_iter().chain(far));
-        let far = job.behind(self.writes.accepted(all, |_| 0.0), first);
+        let far = job.behind(self.writes.accepted(all, sent), first);
         let delivered = Largest::of([(last.bound, last.ns)].into_iter().chain(far)).no_clearer_than(&pass);
-        job.prediction(issued, delivered, "one core, aligned ranges, everything drained after each pass")
+        prediction(issued, delivered, "one core, aligned ranges, everything drained after each pass")
     }
 }
 
 const HOLDS_FOR: &str = "one core, aligned ranges of whole lines";
+
+fn prediction(issued: Largest, delivered: Largest, holds_for: &'static str) -> Prediction {
+    Prediction {
+        issue_ns: issued.ns,
+        delivered_ns: delivered.ns,
+        bound: delivered.bound,
+        lead: delivered.lead(),
+        holds_for,
+    }
+}

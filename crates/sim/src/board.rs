@@ -10,10 +10,9 @@
 //! when something happens next. Endpoint and link work without any core: their completions are then found
 //! in [`Board::outbox`].
 
-use crate::engine::{Schedule, Slab, Slot};
+use crate::engine::{Schedule, Slab, Slot, Wire};
 use crate::part::core::{Core, Seen};
 use crate::part::endpoint::{self, Endpoint, Region, RegionSpec};
-use crate::engine::Wire;
 use crate::part::link::{self, Credits, Crossed, Transmitter};
 use crate::part::program::{self, Program};
 use crate::part::root_complex::{self, RootComplex};
@@ -57,6 +56,16 @@ enum Port {
     Completions,
     /// The first region; the others follow.
     Answers,
+}
+
+impl Port {
+    /// The port at this place behind the cores.
+    #[inline]
+    fn of(place: usize) -> Port {
+        const PORTS: [Port; Port::Answers as usize] =
+            [Port::Requests, Port::LinkDown, Port::Accept, Port::Egress, Port::LinkUp, Port::Return, Port::Completions];
+        PORTS.get(place).copied().unwrap_or(Port::Answers)
+    }
 }
 
 /// A simulation: a value, independent of every other.
@@ -141,12 +150,12 @@ impl Board {
     /// When something happens next; `None` if nothing ever will.
     #[must_use]
     pub fn next_at(&mut self) -> Option<Ticks> {
-        self.schedule.next().map(|next| next.0)
+        self.schedule.first().map(|next| next.0)
     }
 
     /// Lets everything up to and including `until` happen.
     pub fn run_until(&mut self, until: Ticks) {
-        while let Some((at, port)) = self.schedule.next()
+        while let Some((at, port)) = self.schedule.first()
             && at <= until
         {
             self.now = at;
@@ -157,7 +166,7 @@ impl Board {
 
     /// Lets the next event happen and says whether there was one.
     pub fn step(&mut self) -> bool {
-        let Some((at, port)) = self.schedule.next() else { return false };
+        let Some((at, port)) = self.schedule.first() else { return false };
         self.now = at;
         self.handle(port);
         true
@@ -166,7 +175,7 @@ impl Board {
     /// Lets things happen until `done` says so; `false` if time or events run out before.
     pub fn run_while(&mut self, until: Ticks, mut busy: impl FnMut(&mut Board) -> bool) -> bool {
         while busy(self) {
-            match self.schedule.next() {
+            match self.schedule.first() {
                 Some((at, port)) if at <= until => {
                     self.now = at;
                     self.handle(port);
@@ -184,7 +193,10 @@ impl Board {
         let skip = (address - start) as usize;
         self.slab.bytes_mut(payload)[skip..skip + data.len()].copy_from_slice(data);
         let kind = TlpKind::MWr;
-        self.inject(at, Tlp { kind, address: start, length_dw, first_be, last_be, requester: OUTSIDE, tag: 0, payload });
+        self.inject(
+            at,
+            Tlp { kind, address: start, length_dw, first_be, last_be, requester: OUTSIDE, tag: 0, payload },
+        );
     }
 
     /// Puts a memory read on the link; its completion comes to [`Board::outbox`] with this tag.
@@ -270,7 +282,7 @@ impl Board {
     /// Whether nothing is under way anywhere.
     #[must_use]
     pub fn is_idle(&mut self) -> bool {
-        self.schedule.next().is_none()
+        self.schedule.first().is_none()
     }
 
     /// Payload slots in use: none when the board is idle and nothing is gathered.
@@ -294,22 +306,15 @@ impl Board {
         if port < cores {
             return self.run_core(port);
         }
-        const REQUESTS: usize = Port::Requests as usize;
-        const LINK_DOWN: usize = Port::LinkDown as usize;
-        const ACCEPT: usize = Port::Accept as usize;
-        const EGRESS: usize = Port::Egress as usize;
-        const LINK_UP: usize = Port::LinkUp as usize;
-        const RETURN: usize = Port::Return as usize;
-        const COMPLETIONS: usize = Port::Completions as usize;
-        match port - cores {
-            REQUESTS => self.take_requests(),
-            LINK_DOWN => self.send_down(),
-            ACCEPT => self.accept(),
-            EGRESS => self.leave_endpoint(),
-            LINK_UP => self.send_up(),
-            RETURN => self.receive_completion(),
-            COMPLETIONS => self.complete(),
-            region => self.answer(region - Port::Answers as usize),
+        match Port::of(port - cores) {
+            Port::Requests => self.take_requests(),
+            Port::LinkDown => self.send_down(),
+            Port::Accept => self.accept(),
+            Port::Egress => self.leave_endpoint(),
+            Port::LinkUp => self.send_up(),
+            Port::Return => self.receive_completion(),
+            Port::Completions => self.complete(),
+            Port::Answers => self.answer(port - cores - Port::Answers as usize),
         }
     }
 

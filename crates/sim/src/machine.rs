@@ -3,8 +3,8 @@
 use crate::board::{Board, BoardError};
 use crate::part::program::stored_bytes;
 use lanemark_machine::{
-    Access, Cause, Clockwork, Confirmed, Facts, Lane, Machine, MachineError, Op, Order, Plan, Region, RegionKind, Sample,
-    Samples, Span, Traffic, Unsupported, Verb, Wait, Width,
+    Access, Cause, Clockwork, Confirmed, Facts, Lane, Machine, MachineError, Op, Order, Plan, Region, RegionKind,
+    Sample, Samples, Span, Traffic, Unsupported, Verb, Wait, Width,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -59,7 +59,8 @@ impl SimulatedMachine {
         let aligned = |width: Width| span.at.offset.is_multiple_of(width.bytes());
         match access {
             Access::NonTemporal(width) if !aligned(width) => {
-                Err(self.unsupported(access.to_string(), format!("its address must be a multiple of {} B", width.bytes())))
+                Err(self
+                    .unsupported(access.to_string(), format!("its address must be a multiple of {} B", width.bytes())))
             }
             _ => Ok(()),
         }
@@ -135,7 +136,9 @@ impl SimulatedMachine {
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
         let stream = body.iter().find_map(|op| if let Op::Stream(stream) = op { Some(stream) } else { None })?;
-        if stream.verb != Verb::Store || stream.order != Order::Ascending || body.iter().filter(|op| op.bytes() > 0).count() != 1
+        if stream.verb != Verb::Store
+            || stream.order != Order::Ascending
+            || body.iter().filter(|op| op.bytes() > 0).count() != 1
         {
             return None;
         }
@@ -213,7 +216,9 @@ impl Machine for SimulatedMachine {
                         return Err(self.unsupported("mapping a BAR", "its platform file has no [driver] section"));
                     }
                     Op::Map(_) | Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => {}
-                    _ => return Err(self.unsupported("an operation of a newer plan", "this simulator does not know it")),
+                    _ => {
+                        return Err(self.unsupported("an operation of a newer plan", "this simulator does not know it"));
+                    }
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 mod stage;
 
-use lanemark_machine::{Access, Cause, Fence, Op, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Cause, Fence, Op, Stream, Verb, Width};
 use lanemark_sim::TlpKind;
 use lanemark_units::MemoryType::{Uc, Wc, Wp, Wt};
 use lanemark_units::{MemoryType, Ticks};
@@ -20,7 +20,10 @@ fn streaming(len: u64) -> Op {
 }
 
 fn fenced(kind: MemoryType, fence: Fence, len: u64) -> Op {
-    Op::Stream(Stream { fence_each: Some(fence), ..Stream::over(Verb::Load, stage::plain(8), span("sram", kind, 0, len)) })
+    Op::Stream(Stream {
+        fence_each: Some(fence),
+        ..Stream::over(Verb::Load, stage::plain(8), span("sram", kind, 0, len))
+    })
 }
 
 #[test]
@@ -114,7 +117,8 @@ fn as_many_streaming_reads_as_buffers_are_in_flight() {
 #[test]
 fn mfence_empties_streaming_buffers_and_lfence_does_not() {
     let quarter = |number: u64| stream(Verb::Load, Access::NonTemporal(Width::B16), span("sram", Wc, number * 16, 16));
-    for (kind, reads) in [(Fence::Lfence, 1), (Fence::Sfence, 1), (Fence::Mfence, 2), (Fence::Locked, 2), (Fence::Interrupt, 2)]
+    for (kind, reads) in
+        [(Fence::Lfence, 1), (Fence::Sfence, 1), (Fence::Mfence, 2), (Fence::Locked, 2), (Fence::Interrupt, 2)]
     {
         let mut stage = Stage::new();
         stage.run(vec![quarter(0), fence(Fence::Lfence)]);
@@ -190,20 +194,21 @@ fn a_wp_store_drops_the_cached_line_and_reaches_the_device() {
 
 #[test]
 fn a_store_drops_the_line_from_other_cores() {
-    let stores: [(&str, fn(Span) -> Op, MemoryType); 5] = [
-        ("WT", |at| store(8, at), Wt),
-        ("WP", |at| store(8, at), Wp),
-        ("MOVDIRI", |at| stream(Verb::Store, Access::Movdiri(Width::B8), at), Wt),
-        ("MOVDIR64B", |at| stream(Verb::Store, Access::Movdir64b, Span { len: 64, ..at }), Wt),
-        ("MOVNTI", |at| stream(Verb::Store, Access::NonTemporal(Width::B8), at), Wt),
+    let at = |kind, len| span("sram", kind, 0, len);
+    let stores = [
+        ("WT", Wt, store(8, at(Wt, 8))),
+        ("WP", Wp, store(8, at(Wp, 8))),
+        ("MOVDIRI", Wt, stream(Verb::Store, Access::Movdiri(Width::B8), at(Wt, 8))),
+        ("MOVDIR64B", Wt, stream(Verb::Store, Access::Movdir64b, at(Wt, 64))),
+        ("MOVNTI", Wt, stream(Verb::Store, Access::NonTemporal(Width::B8), at(Wt, 8))),
     ];
-    for (what, by, kind) in stores {
+    for (what, kind, op) in stores {
         let mut stage = Stage::new();
-        stage.run_on(1, vec![load(8, span("sram", kind, 0, 8))]);
-        stage.run(vec![by(span("sram", kind, 0, 8)), fence(Fence::Sfence)]);
-        let stored = stage.stored("sram", 0, 8);
-        stage.run_on(1, vec![load(8, span("sram", kind, 0, 8))]);
-        assert_eq!(stage.seen_on(1).last().unwrap().bytes, stored, "{what}");
+        stage.run_on(1, vec![load(8, at(kind, 8))]);
+        stage.run(vec![op, fence(Fence::Sfence)]);
+        let new = stage.stored("sram", 0, 8);
+        stage.run_on(1, vec![load(8, at(kind, 8))]);
+        assert_eq!(stage.seen_on(1).last().unwrap().bytes, new, "{what}");
     }
 }
 

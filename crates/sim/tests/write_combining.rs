@@ -14,8 +14,10 @@ const LINE: (u64, u16, u8, u8) = (0, 16, 0xF, 0xF);
 #[test]
 fn a_fifo_behind_wc_loses_writes_to_the_same_address() {
     let mut stage = Stage::new();
-    let six_times =
-        Stream { order: Order::SameAddress { times: 6 }, ..Stream::over(Verb::Store, stage::plain(1), span("fifo", Wc, 0, 1)) };
+    let six_times = Stream {
+        order: Order::SameAddress { times: 6 },
+        ..Stream::over(Verb::Store, stage::plain(1), span("fifo", Wc, 0, 1))
+    };
     stage.run(vec![Op::Stream(six_times.clone()), fence(Fence::Sfence)]);
     stage.settle();
     assert_eq!(stage.writes("fifo"), [(0, 1, 0b0001, 0)]);
@@ -73,10 +75,7 @@ fn a_partial_flush_splits_by_policy() {
     };
     let splits = [
         ("8B", vec![(0, 2, 0b1100, 0b1111), (8, 1, 0b0001, 0), (16, 1, 0b1111, 0), (60, 1, 0b1000, 0)]),
-        (
-            "dw",
-            vec![(0, 1, 0b1100, 0), (4, 1, 0b1111, 0), (8, 1, 0b0001, 0), (16, 1, 0b1111, 0), (60, 1, 0b1000, 0)],
-        ),
+        ("dw", vec![(0, 1, 0b1100, 0), (4, 1, 0b1111, 0), (8, 1, 0b0001, 0), (16, 1, 0b1111, 0), (60, 1, 0b1000, 0)]),
         ("contiguous", vec![(0, 3, 0b1100, 0b0001), (16, 1, 0b1111, 0), (60, 1, 0b1000, 0)]),
     ];
     for (policy, tlps) in splits {
@@ -174,9 +173,7 @@ fn writes_of_another_region_evict() {
 #[test]
 fn whatever_drains_drains_and_lfence_does_not() {
     let registers = |verb| stream(verb, stage::plain(8), span("registers", Uc, 0, 8));
-    let call = |verb| {
-        Op::Driver(DriverCall { verb, span: span("ddr", Uc, 0, 8), call_bytes: 8, width: Width::B8 })
-    };
+    let call = |verb| Op::Driver(DriverCall { verb, span: span("ddr", Uc, 0, 8), call_bytes: 8, width: Width::B8 });
     let drains = [
         ("sfence", fence(Fence::Sfence), true),
         ("mfence", fence(Fence::Mfence), true),

@@ -16,9 +16,9 @@ const GROUP: usize = 16;
 /// let mut schedule = Schedule::new(3);
 /// schedule.set(2, Ticks(5));
 /// schedule.set(1, Ticks(5));
-/// assert_eq!(schedule.next(), Some((Ticks(5), 1)));
+/// assert_eq!(schedule.first(), Some((Ticks(5), 1)));
 /// schedule.set(1, Ticks::NEVER);
-/// assert_eq!(schedule.next(), Some((Ticks(5), 2)));
+/// assert_eq!(schedule.first(), Some((Ticks(5), 2)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
@@ -51,7 +51,7 @@ impl Schedule {
     /// The earliest due port and its time; `None` if nothing will ever happen.
     #[inline]
     #[must_use]
-    pub fn next(&mut self) -> Option<(Ticks, usize)> {
+    pub fn first(&mut self) -> Option<(Ticks, usize)> {
         let mut first = (Ticks::NEVER, 0);
         for group in 0..self.due.len() {
             if self.stale[group] {
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn an_empty_schedule_has_nothing_next() {
-        assert_eq!(Schedule::new(5).next(), None);
-        assert_eq!(Schedule::new(0).next(), None);
+        assert_eq!(Schedule::new(5).first(), None);
+        assert_eq!(Schedule::new(0).first(), None);
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
             schedule.set(port, at);
             plain[port] = at;
             let first = plain.iter().copied().enumerate().map(|(port, at)| (at, port)).min().unwrap();
-            assert_eq!(schedule.next(), (first.0 < Ticks::NEVER).then_some(first));
+            assert_eq!(schedule.first(), (first.0 < Ticks::NEVER).then_some(first));
         }
     }
 }

@@ -290,25 +290,25 @@ impl Core {
                 (Verb::Load, Manner::Through | Manner::Protected) => self.load_cached(now, &touch, slab, send),
             },
             Instruction::Fence(fence) => self.fence(fence, now, slab, send),
-            Instruction::Kernel(span) => match self.drain(slab, send) {
-                Some(blocked) => blocked,
-                None => {
-                    self.waits[Cause::Driver.index()] += span;
-                    self.after(now, span)
+            Instruction::Kernel(span) => {
+                if let Some(blocked) = self.drain(slab, send) {
+                    return blocked;
                 }
-            },
-            Instruction::Pause(span) => self.after(now, span),
+                self.waits[Cause::Driver.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Pause(span) => Core::after(now, span),
             // It is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
             Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
             Instruction::FlushLine(line) => {
                 self.cache.drop_line(line);
-                self.after(now, self.spec.cycle)
+                Core::after(now, self.spec.cycle)
             }
         }
     }
 
     /// Done at `now` + `span`, and nothing overlaps it.
-    fn after(&mut self, now: Ticks, span: Ticks) -> Outcome {
+    fn after(now: Ticks, span: Ticks) -> Outcome {
         Outcome::Done { issued: now + span, next: now + span }
     }
 
@@ -401,7 +401,7 @@ impl Core {
             if self.store_out {
                 return Outcome::Blocked(Cause::StrongOrder);
             }
-            return self.after(now, Ticks::ZERO);
+            return Core::after(now, Ticks::ZERO);
         }
         if let Some(blocked) = self.drain(slab, send) {
             return blocked;
@@ -490,7 +490,7 @@ impl Core {
             if self.reads_out > 0 {
                 return Outcome::Blocked(Cause::ReadRoundTrip);
             }
-            return self.after(now, Ticks::ZERO);
+            return Core::after(now, Ticks::ZERO);
         }
         if let Some(blocked) = self.drain(slab, send) {
             return blocked;
@@ -564,7 +564,7 @@ impl Core {
             if self.wc.leaving() > 0 || self.store_out {
                 return Outcome::Blocked(Cause::Fence);
             }
-            return self.after(now, self.spec.sfence);
+            return Core::after(now, self.spec.sfence);
         }
         if fence == Fence::Lfence {
             if self.reads_out > 0 {
@@ -577,7 +577,10 @@ impl Core {
             return blocked;
         }
         self.streaming.empty();
-        self.after(now.max(self.hit_until), if fence == Fence::Interrupt { self.spec.interrupt } else { self.spec.mfence })
+        Core::after(
+            now.max(self.hit_until),
+            if fence == Fence::Interrupt { self.spec.interrupt } else { self.spec.mfence },
+        )
     }
 
     fn see(&mut self, address: u64, bytes: &[u8], at: Ticks) {

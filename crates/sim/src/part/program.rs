@@ -129,11 +129,12 @@ impl Spec {
             // Direct stores follow the WC protocol whatever the memory type, UC and WP too.
             // Source: Intel SDM volume 2, MOVDIRI and MOVDIR64B.
             (Verb::Store, Access::Movdiri(_) | Access::Movdir64b, _) => Manner::Direct,
-            // UC and WP override a non-temporal hint; WT does not. Source: Intel SDM volume 1, 10.4.6.2.
-            (Verb::Store, Access::NonTemporal(_), MemoryType::Wc | MemoryType::Wt | MemoryType::Wb) => Manner::Combining,
             (Verb::Load, Access::NonTemporal(_), MemoryType::Wc) if self.streaming => Manner::Streaming,
             (_, _, MemoryType::Uc) => Manner::Uncached,
-            (_, _, MemoryType::Wc) => Manner::Combining,
+            // UC and WP override a non-temporal hint; WT does not. Source: Intel SDM volume 1, 10.4.6.2.
+            (_, _, MemoryType::Wc) | (Verb::Store, Access::NonTemporal(_), MemoryType::Wt | MemoryType::Wb) => {
+                Manner::Combining
+            }
             (_, _, MemoryType::Wt | MemoryType::Wb) => Manner::Through,
             (_, _, MemoryType::Wp) => Manner::Protected,
         }
@@ -150,7 +151,9 @@ impl Spec {
             Access::Memcpy => self.memcpy.stores(len, misaligned).unwrap_or_else(string),
             Access::RepMovsb => string(),
             Access::Movdir64b => Stores::of(len, 64),
-            Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => Stores::of(len, width.bytes()),
+            Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => {
+                Stores::of(len, width.bytes())
+            }
         }
     }
 
@@ -209,8 +212,15 @@ enum Inside {
     Nothing,
     Stream(Walk),
     /// A driver call: bytes done, and which step of the call is next.
-    Driver { call: DriverCall, done: u64, walk: Option<Walk> },
-    Flush { next: u64, end: u64 },
+    Driver {
+        call: DriverCall,
+        done: u64,
+        walk: Option<Walk>,
+    },
+    Flush {
+        next: u64,
+        end: u64,
+    },
 }
 
 /// A lane under way.
@@ -261,8 +271,43 @@ impl Program {
         }
     }
 
+    /// Starts the current step of the body; steps of one instruction are done with it.
+    fn begin(&mut self) -> Option<Instruction> {
+        let (instruction, inside) = match &self.body[self.op] {
+            Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
+            Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
+            Op::FlushLines(span) => {
+                let start = self.spec.bus(span.at);
+                (None, Inside::Flush { next: start & !63, end: start + span.len })
+            }
+            Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
+            Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
+            Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
+            // `Op` may grow; `supports` refuses what is not here.
+            _ => (Some(Instruction::Pause(Ticks::ZERO)), Inside::Nothing),
+        };
+        self.inside = inside;
+        if instruction.is_some() {
+            self.advance();
+        }
+        instruction
+    }
+
+    fn advance(&mut self) {
+        self.op += 1;
+        if self.op == self.body.len() {
+            self.op = 0;
+            self.passes_left -= 1;
+            self.pass += 1;
+        }
+    }
+}
+
+impl Iterator for Program {
+    type Item = Instruction;
+
     /// The next instruction; `None` when the lane is done.
-    pub fn next(&mut self) -> Option<Instruction> {
+    fn next(&mut self) -> Option<Instruction> {
         if let Some(fence) = self.fence_next.take() {
             return Some(Instruction::Fence(fence));
         }
@@ -293,11 +338,8 @@ impl Program {
                     let mut at = call.span.at;
                     at.offset += *done;
                     let span = Span { at, len, memory_type: call.span.memory_type };
-                    let mut copy = Program::walk(
-                        &self.spec,
-                        &Stream::over(call.verb, Access::Plain(call.width), span),
-                        self.pass,
-                    );
+                    let mut copy =
+                        Program::walk(&self.spec, &Stream::over(call.verb, Access::Plain(call.width), span), self.pass);
                     // The kernel's copy loop is compiled with optimisation.
                     copy.pace = self.spec.cycle;
                     *walk = Some(copy);
@@ -321,37 +363,6 @@ impl Program {
             }
             self.inside = Inside::Nothing;
             self.advance();
-        }
-    }
-
-    /// Starts the current step of the body; steps of one instruction are done with it.
-    fn begin(&mut self) -> Option<Instruction> {
-        let (instruction, inside) = match &self.body[self.op] {
-            Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
-            Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
-            Op::FlushLines(span) => {
-                let start = self.spec.bus(span.at);
-                (None, Inside::Flush { next: start & !63, end: start + span.len })
-            }
-            Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
-            Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
-            Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
-            // `Op` may grow; `supports` refuses what is not here.
-            _ => (Some(Instruction::Pause(Ticks::ZERO)), Inside::Nothing),
-        };
-        self.inside = inside;
-        if instruction.is_some() {
-            self.advance();
-        }
-        instruction
-    }
-
-    fn advance(&mut self) {
-        self.op += 1;
-        if self.op == self.body.len() {
-            self.op = 0;
-            self.passes_left -= 1;
-            self.pass += 1;
         }
     }
 }

@@ -44,12 +44,7 @@ impl RootComplex {
     /// With nothing under way.
     #[must_use]
     pub fn new(spec: Spec) -> RootComplex {
-        RootComplex {
-            spec,
-            from_cores: Wire::default(),
-            completions: Wire::default(),
-            freed: (Ticks::ZERO, None),
-        }
+        RootComplex { spec, from_cores: Wire::default(), completions: Wire::default(), freed: (Ticks::ZERO, None) }
     }
 
     /// A core sends a request.

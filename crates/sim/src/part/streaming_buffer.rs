@@ -100,7 +100,10 @@ impl StreamingBuffers {
     #[inline]
     pub fn drop_line(&mut self, line: u64) {
         if self.opened > 0 {
-            self.buffers.iter_mut().filter(|buffer| buffer.filled && buffer.line == Some(line)).for_each(|b| b.line = None);
+            self.buffers
+                .iter_mut()
+                .filter(|buffer| buffer.filled && buffer.line == Some(line))
+                .for_each(|b| b.line = None);
         }
     }
 

@@ -112,7 +112,8 @@ impl WcBuffers {
         match self.buffers.iter().position(|buffer| buffer.state == State::Free) {
             Some(place) => {
                 let buffer = &mut self.buffers[place];
-                *buffer = Buffer { state: State::Leaving, line, mask: 0, unacknowledged: 1, opened: 0, data: Slot::NONE };
+                *buffer =
+                    Buffer { state: State::Leaving, line, mask: 0, unacknowledged: 1, opened: 0, data: Slot::NONE };
                 self.leaving += 1;
                 Stored::Full(place)
             }

@@ -61,7 +61,8 @@ impl Random {
     pub fn span(&mut self, access: Access) -> Span {
         let kind = self.pick(&[MemoryType::Uc, MemoryType::Wc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp]);
         let align = access.width().map_or(1, Width::bytes);
-        let align = if self.below(2) == 0 || matches!(access, Access::NonTemporal(_) | Access::Movdir64b) { align } else { 1 };
+        let align =
+            if self.below(2) == 0 || matches!(access, Access::NonTemporal(_) | Access::Movdir64b) { align } else { 1 };
         let offset = self.below(1024).next_multiple_of(align);
         let len = self.pick(&[1_u64, 3, 8, 16, 64, 64, 100, 256, 512, 1000, 2100]);
         let len = if access == Access::Movdir64b { len.next_multiple_of(64) } else { len };
@@ -77,7 +78,7 @@ impl Random {
 pub fn plan(random: &mut Random, machine: &SimulatedMachine) -> Plan {
     let lanes = 1 + random.below(2) as u32;
     let lanes = (0..lanes)
-        .map(|core| Lane { core, body: (0..1 + random.below(4)).map(|_| op(random, machine)).collect() })
+        .map(|core| Lane { core, body: (0..=random.below(4)).map(|_| op(random, machine)).collect() })
         .collect();
     Plan {
         lanes,

@@ -73,13 +73,14 @@ pub const BAR: u64 = 0x10_0000_0000;
 
 /// The stage's platform with its policy for partial flushes and some numbers replaced.
 pub fn platform(policy: &str, changes: &[(&str, f64)]) -> Platform {
-    let regions: String = REGIONS
-        .iter()
-        .map(|(name, offset)| {
-            let size = if *name == "sram" || *name == "ddr" { "64KiB" } else { "4KiB" };
-            let beat = if *name == "ddr" { 64 } else { 16 };
-            format!(
-                r#"
+    let regions = REGIONS.map(|(name, offset)| {
+        let (size, beat) = match name {
+            "ddr" => ("64KiB", 64),
+            "sram" => ("64KiB", 16),
+            _ => ("4KiB", 16),
+        };
+        format!(
+            r#"
 [[region]]
 name = "{name}"
 bar = {{ value = 0, assumed = "test" }}
@@ -90,10 +91,9 @@ beat_bytes = {{ value = {beat}, assumed = "test" }}
 beat_ns = {{ value = 10, assumed = "test" }}
 read_ns = {{ value = 40, assumed = "test" }}
 "#
-            )
-        })
-        .collect();
-    let text = TEXT.replace("POLICY", policy).replace("REGIONS", &regions);
+        )
+    });
+    let text = TEXT.replace("POLICY", policy).replace("REGIONS", &regions.concat());
     let platform = Platform::parse("stage", &text).unwrap_or_else(|error| panic!("{error}"));
     changes.iter().fold(platform, |platform, (key, value)| {
         platform.with(key, *value, Origin::Assumed("test".to_owned())).unwrap_or_else(|error| panic!("{error}"))
