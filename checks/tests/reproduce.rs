@@ -16,7 +16,7 @@ fn all() -> &'static [Reproduction] {
 fn table(reproduction: &Reproduction) -> String {
     let mut text = "id,simulated,formula,class,verdict\n".to_owned();
     for row in &reproduction.rows {
-        let digits = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.4}"));
+        let digits = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
         let class = format!("{:?}", row.class).to_lowercase();
         let verdict = format!("{:?}", row.verdict);
         let _ = writeln!(text, "{},{},{},{class},{verdict}", row.id, digits(row.simulated), digits(row.formula));
@@ -79,9 +79,15 @@ fn every_row_called_fitted_is_data_of_a_fit_or_derived_from_it() {
         let data: Vec<String> = fittings(paper).unwrap().iter().flat_map(|fit| fit.data().to_vec()).collect();
         for row in reproduction.rows.iter().filter(|row| row.class == Class::Fitted) {
             let derived = paper.experiment.split("[[figure]]").any(|figure| {
-                figure.contains(&format!("id = \"{}\"", row.id)) && data.iter().any(|id| figure.contains(&format!("\"{id}\"")))
+                figure.contains(&format!("id = \"{}\"", row.id))
+                    && data.iter().any(|id| figure.contains(&format!("\"{id}\"")))
             });
-            assert!(data.contains(&row.id) || derived, "{}: {} is called fitted, and no fit has it", paper.name, row.id);
+            assert!(
+                data.contains(&row.id) || derived,
+                "{}: {} is called fitted, and no fit has it",
+                paper.name,
+                row.id
+            );
         }
     }
 }
@@ -100,7 +106,13 @@ fn every_fitted_number_of_a_platform_fits_better_than_its_neighbours() {
                     let mut beside = now.clone();
                     beside[place] *= factor;
                     let key = &fitting.parameters()[place].0;
-                    assert!(best < squares(&beside), "{}: {key} = {} fits better than {}", paper.name, beside[place], now[place]);
+                    assert!(
+                        best < squares(&beside),
+                        "{}: {key} = {} fits better than {}",
+                        paper.name,
+                        beside[place],
+                        now[place]
+                    );
                 }
             }
         }

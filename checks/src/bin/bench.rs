@@ -21,9 +21,8 @@ const PASS_BYTES: u64 = 4 << 20;
 const PASSES: u64 = 256;
 
 fn main() {
-    let card = match preset("card-gen5-x16") {
-        Some(Ok(card)) => card,
-        _ => return eprintln!("the built-in card cannot be read"),
+    let Some(Ok(card)) = preset("card-gen5-x16") else {
+        return eprintln!("the built-in card cannot be read");
     };
     println!("{:<66} {:>14} {:>10} {:>10}", "what (median of 5 rounds)", "figure", "min", "max");
     simulator(&card);
@@ -37,15 +36,15 @@ fn simulator(card: &Platform) {
     let Some(region) = machine.facts().storage().cloned() else { return };
     let span = Span { at: region.at, len: PASS_BYTES, memory_type: MemoryType::Wc };
     let stream = Stream::over(Verb::Store, Access::Plain(Width::B64), span);
-    let plan = |passes| Plan {
+    let writes = |passes| Plan {
         timeout: Ticks::whole_ns(100_000_000_000),
         ..Plan::on_one_core(vec![Op::Stream(stream.clone())], passes)
     };
     let mut samples = Samples::wanted(1);
-    let (mut hops, mut plain, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut hops, mut baseline, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        if machine.run(&plan(PASSES), &mut samples).is_err() {
+        if machine.run(&writes(PASSES), &mut samples).is_err() {
             return eprintln!("the simulator did not run the plan");
         }
         let tlps = samples.traffic.map_or(0, |traffic| traffic.write_tlps) as f64;
@@ -55,11 +54,11 @@ fn simulator(card: &Platform) {
         let arithmetic = tlps / start.elapsed().as_secs_f64();
         // A TLP takes two hops: core to root complex, root complex to endpoint.
         hops.push(2.0 * simulated / 1e6);
-        plain.push(2.0 * arithmetic / 1e6);
+        baseline.push(2.0 * arithmetic / 1e6);
         ratios.push(arithmetic / simulated);
     }
     row("simulator: 1 GiB of 64 B WC writes, million TLP-hops a second", hops);
-    row("  baseline: busy-until arithmetic with credits, no bytes, no causes", plain);
+    row("  baseline: busy-until arithmetic with credits, no bytes, no causes", baseline);
     row("  baseline over simulator, times", ratios);
 }
 
@@ -112,12 +111,8 @@ fn program() {
     }
     let run = |program: &PathBuf, args: &[&str]| {
         let start = Instant::now();
-        let child = Command::new(program)
-            .args(args)
-            .current_dir(&folder)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
+        let child =
+            Command::new(program).args(args).current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null()).status();
         child.is_ok().then(|| start.elapsed().as_secs_f64() * 1e3)
     };
     let nothing = PathBuf::from("true");

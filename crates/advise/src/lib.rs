@@ -83,17 +83,16 @@ pub fn cliffs(record: &Record) -> Vec<Finding> {
 
 fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
     let (from, to) = (format_size(smaller.size_bytes), format_size(larger.size_bytes));
-    let mut text = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.way);
-    if let (Some(few), Some(many)) = (requests(smaller), requests(larger)) {
-        text += &format!(": {from} take {few:.0} request TLPs, {to} take {many:.0}");
-        let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
-        if larger.way.access == "memcpy" && a_byte_each {
-            let memcpy = record.targets.iter().find(|target| target.name == larger.target).map(|target| &target.memcpy);
-            let variant = memcpy.map_or("this memcpy", String::as_str);
-            text += &format!("; {variant} uses rep movsb there, which on this memory type moves one byte at a time");
-        }
+    let fall = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.way);
+    let (Some(few), Some(many)) = (requests(smaller), requests(larger)) else { return fall };
+    let packets = format!("{fall}: {from} take {few:.0} request TLPs, {to} take {many:.0}");
+    let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
+    if larger.way.access != "memcpy" || !a_byte_each {
+        return packets;
     }
-    text
+    let memcpy = record.targets.iter().find(|target| target.name == larger.target).map(|target| &target.memcpy);
+    let variant = memcpy.map_or("this memcpy", String::as_str);
+    format!("{packets}; {variant} uses rep movsb there, which on this memory type moves one byte at a time")
 }
 
 /// Request TLPs of one pass.

@@ -107,7 +107,12 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
 }
 
 /// The time of mapping a page, which moves nothing.
-fn by_itself(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn by_itself(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+) -> Result<Answer, BenchError> {
     let plan = Plan::on_one_core(vec![Op::Map(case.span())], 8);
     let measured = measure(machine, &plan, question.most_passes, effort)?;
     let latencies = measured.per_pass_issue_ns();

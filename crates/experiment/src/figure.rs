@@ -199,7 +199,8 @@ pub struct Published {
     /// What it says.
     pub what: String,
     /// The value as printed; empty for rules.
-    pub published: Option<f64>,
+    #[serde(rename = "published")]
+    pub printed: Option<f64>,
     /// The value to compare with where the printed one is known to be wrong.
     pub corrected: Option<f64>,
     /// Of both.
@@ -210,7 +211,7 @@ impl Published {
     /// What ours is held against.
     #[must_use]
     pub fn target(&self) -> Option<f64> {
-        self.corrected.or(self.published)
+        self.corrected.or(self.printed)
     }
 }
 

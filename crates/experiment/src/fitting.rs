@@ -35,7 +35,7 @@ pub(crate) fn platform_of(paper: &str, experiment: &Experiment) -> Result<Platfo
 }
 
 fn datum(paper: &str, experiment: &Experiment, id: &str) -> Result<(Ask, Option<u64>, f64), ExperimentError> {
-    let target = experiment.published.get(id).and_then(|row| row.target());
+    let target = experiment.published.get(id).and_then(crate::figure::Published::target);
     let of_column = experiment
         .columns
         .iter()

@@ -79,7 +79,7 @@ fn row(published: &Published, class: Class, tolerance_percent: Option<f64>, note
     Row {
         id: published.id.clone(),
         what: published.what.clone(),
-        published: published.published,
+        published: published.printed,
         corrected: published.corrected,
         simulated: None,
         formula: None,
@@ -162,7 +162,7 @@ fn judge(row: &mut Row, sic: bool, known_gap: bool) {
         (Some(error), Some(tolerance)) if error.abs() <= tolerance => {
             if known_gap {
                 // A gap that has closed is news: the experiment must say so.
-                row.note = "listed as a known gap, but it has closed: take it off the list".to_owned();
+                row.note.push_str("listed as a known gap, but it has closed: take it off the list");
                 Verdict::Disagrees
             } else {
                 Verdict::Agrees
@@ -204,7 +204,7 @@ mod tests {
         let published = Published {
             id: "A".to_owned(),
             what: "a".to_owned(),
-            published: Some(published),
+            printed: Some(published),
             corrected: None,
             unit: "ns".to_owned(),
         };

@@ -3,11 +3,11 @@
 //! Each rule builds its own board, does what the rule is about, and looks. A rule that holds says what it
 //! saw.
 
-use lanemark_machine::{Access, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Fence, Lane, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
 use lanemark_platform::spec::Vendor;
 use lanemark_platform::{Origin, Platform, RegionKind};
-use lanemark_sim::{Board, TlpKind};
+use lanemark_sim::{Board, SimulatedMachine, TlpKind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// A rule by name.
@@ -330,10 +330,9 @@ fn cached_lines_go_stale(platform: &Platform) -> Result<String, String> {
 }
 
 fn wb_is_refused(platform: &Platform) -> Result<String, String> {
-    use lanemark_machine::{Machine, Plan};
     let board = Try::new(platform)?;
     let plan = Plan::on_one_core(vec![board.load(0, Width::B8, MemoryType::Wb)], 1);
-    let machine = lanemark_sim::SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     match machine.supports(&plan) {
         Err(unsupported) => Ok(unsupported.to_string()),
         Ok(()) => Err("a plan that maps the BAR WB is accepted".to_owned()),
@@ -364,12 +363,10 @@ fn mtrr_and_pat_make_the_type(platform: &Platform) -> Result<String, String> {
         Vendor::Intel => Manual::Intel,
         Vendor::Amd => Manual::Amd,
     };
-    use MemoryType::{Uc, Wb, Wp, Wt};
-    let through = [Wt, Wp].map(|mtrr| effective(manual, mtrr, Pat::Wb));
-    let holds = through == [Effective::Type(Wt), Effective::Type(Wp)]
-        && effective(manual, Uc, Pat::Wc) == Effective::Type(MemoryType::Wc)
-        && effective(manual, Uc, Pat::Wb) == Effective::Type(Uc)
-        && effective(manual, Wb, Pat::Wb) == Effective::Type(Wb)
+    let types = [MemoryType::Wt, MemoryType::Wp, MemoryType::Uc, MemoryType::Wb];
+    let under_wb_pages = types.map(|mtrr| effective(manual, mtrr, Pat::Wb));
+    let holds = under_wb_pages == types.map(Effective::Type)
+        && effective(manual, MemoryType::Uc, Pat::Wc) == Effective::Type(MemoryType::Wc)
         && effective_of_encodings(manual, 2, 6) == Effective::Undefined;
     hold(holds, "an MTRR of type WT or WP under WB pages gives WT or WP; PAT WC wins; reserved is undefined".to_owned())
 }

@@ -315,7 +315,11 @@ fn panel_part(place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
         unit: panel.unit.symbol(),
         is_plotted,
         in_words: in_words(panel),
-        limits: ceilings.iter().filter(|_| panel.is_rate()).map(|(ceiling, _)| panel::ceiling_in_words(ceiling)).collect(),
+        limits: ceilings
+            .iter()
+            .filter(|_| panel.is_rate())
+            .map(|(ceiling, _)| panel::ceiling_in_words(ceiling))
+            .collect(),
         bars,
         limit_mark,
         waits,

@@ -20,7 +20,6 @@
 //! ```
 
 #![forbid(unsafe_code)]
-
 #![allow(clippy::format_push_string, reason = "it reads better than `write!`, and nobody waits for these strings")]
 
 mod advice;
