@@ -108,9 +108,9 @@ impl Axes {
     /// else is asked for. Usual sizes that do not fit are left out; those asked for are not.
     pub(crate) fn cases(&self, facts: &Facts, verb: Verb, region: &Region, wanted: &Wanted) -> Vec<Case> {
         let memory_types = self.memory_types.clone().unwrap_or_else(|| facts.memory_types.clone());
-        let accesses = self.accesses.clone().unwrap_or_else(|| {
-            facts.accesses(verb).iter().copied().filter(|access| (wanted.access)(*access)).collect()
-        });
+        // An instruction that is another question's affair is not asked here, named or not.
+        let accesses = self.accesses.clone().unwrap_or_else(|| facts.accesses(verb).to_vec());
+        let accesses: Vec<Access> = accesses.into_iter().filter(|access| (wanted.access)(*access)).collect();
         let fences = self.fences.clone().unwrap_or_else(|| vec![wanted.fence]);
         let alignments = self.alignments.clone().unwrap_or_else(|| vec![0]);
         let mut cases = Vec::new();

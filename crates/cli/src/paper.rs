@@ -163,6 +163,11 @@ fn parameters(problem: &Fitting) -> Vec<Parameter> {
     problem.parameters().into_iter().map(|(name, start, low, high)| Parameter { name, start, low, high }).collect()
 }
 
+/// A logarithm of ours over theirs as the difference in percent.
+fn percent(residual: f64) -> f64 {
+    residual.exp_m1() * 100.0
+}
+
 impl Solved {
     fn moved(&self) -> Vec<String> {
         let pairs = self.fit.found.iter().zip(&self.now);
@@ -184,7 +189,7 @@ impl Solved {
             )?;
         }
         for (id, residual) in self.data.iter().zip(&self.fit.residuals) {
-            writeln!(out, "  {id}: {:+.2} % left", residual * 100.0)?;
+            writeln!(out, "  {id}: {:+.2} % left", percent(*residual))?;
         }
         for (one, other) in &self.fit.inseparable {
             writeln!(out, "  the data cannot tell {one} from {other}")?;
@@ -207,7 +212,7 @@ impl Solved {
                 "at_bound": found.at_bound,
                 "leave_one_out": [found.leave_one_out.0, found.leave_one_out.1],
             })).collect::<Vec<_>>(),
-            "residuals_percent": self.fit.residuals.iter().map(|residual| residual * 100.0).collect::<Vec<_>>(),
+            "residuals_percent": self.fit.residuals.iter().copied().map(percent).collect::<Vec<_>>(),
             "inseparable": self.fit.inseparable,
             "unseen": self.fit.unseen,
         })

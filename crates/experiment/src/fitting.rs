@@ -80,7 +80,8 @@ impl Fitting {
         &self.platform
     }
 
-    /// Simulated over published, less one, for each figure, with these values.
+    /// The natural logarithm of simulated over published, for each figure, with these values: twice too
+    /// much weighs as heavily as half of it, which the plain relative error does not do.
     ///
     /// # Errors
     /// What the platform or the simulation says against the values.
@@ -90,6 +91,6 @@ impl Fitting {
             let origin = Origin::FittedTo(self.spec.to.clone());
             platform = platform.with(&parameter.key, *value, origin).map_err(|error| error.to_string())?;
         }
-        self.data.iter().map(|(ask, size, target)| Ok(simulated(&platform, ask, *size)? / target - 1.0)).collect()
+        self.data.iter().map(|(ask, size, target)| Ok((simulated(&platform, ask, *size)? / target).ln())).collect()
     }
 }

@@ -82,13 +82,14 @@ const INSEPARABLE: f64 = 0.999;
 /// Finds the values with the least sum of squared residuals.
 ///
 /// Levenberg-Marquardt with derivatives from differences, steps cut at the bounds. `residuals` are best
-/// relative (ours / theirs - 1), so that large and small data weigh the same.
+/// logarithms of ours over theirs, so that large and small data, and too much and too little, weigh the
+/// same.
 ///
 /// ```
 /// use lanemark_fit::{Parameter, fit};
-/// let slope = Parameter { name: "slope".into(), start: 1.0, low: 0.0, high: 10.0 };
+/// let slope = Parameter { name: "slope".into(), start: 1.0, low: 0.1, high: 10.0 };
 /// let data = [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)];
-/// let found = fit(&[slope], |p| Ok(data.iter().map(|(x, y)| p[0] * x / y - 1.0).collect())).unwrap();
+/// let found = fit(&[slope], |p| Ok(data.iter().map(|(x, y)| (p[0] * x / y).ln()).collect())).unwrap();
 /// assert!((found.found[0].value - 2.0).abs() < 1e-9);
 /// ```
 ///

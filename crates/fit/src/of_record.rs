@@ -44,6 +44,14 @@ pub enum OfRecordError {
         /// What was asked for.
         key: String,
     },
+    /// A key whose numbers are whole.
+    #[error("'{key}' is a whole number in {platform}, and a fit takes small steps: fit times, rates and cycles")]
+    Whole {
+        /// Which platform.
+        platform: String,
+        /// What was asked for.
+        key: String,
+    },
     /// Nothing in the record can be asked of the platform.
     #[error(
         "none of the {answers} answers can be asked of {platform}: it has other regions, instructions or memory types"
@@ -78,9 +86,16 @@ impl OfRecord {
             (None, [only]) => only,
             _ => return Err(OfRecordError::WhichTarget { targets: targets.join(", ") }),
         };
+        let mut distinct: Vec<String> = Vec::new();
         for key in keys {
-            if platform.number(key).is_none() {
-                return Err(OfRecordError::Key { platform: platform.name.clone(), key: key.clone() });
+            let (name, key) = (platform.name.clone(), key.clone());
+            match platform.number(&key) {
+                None => return Err(OfRecordError::Key { platform: name, key }),
+                Some((now, origin)) if platform.with(&key, now + now.max(1.0) / 8192.0, origin.clone()).is_err() => {
+                    return Err(OfRecordError::Whole { platform: name, key });
+                }
+                Some(_) if distinct.contains(&key) => {}
+                Some(_) => distinct.push(key),
             }
         }
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
@@ -88,7 +103,7 @@ impl OfRecord {
         if data.is_empty() {
             return Err(OfRecordError::Nothing { answers: answers.len(), platform: platform.name.clone() });
         }
-        Ok(OfRecord { platform: platform.clone(), keys: keys.to_vec(), data })
+        Ok(OfRecord { platform: platform.clone(), keys: distinct, data })
     }
 
     /// The keys as parameters, from a tenth to ten times of what the platform has now.
@@ -106,7 +121,8 @@ impl OfRecord {
         self.data.iter().map(|datum| datum.name.as_str())
     }
 
-    /// Simulated over measured, less one, for each answer, with these values of the keys.
+    /// The natural logarithm of simulated over measured, for each answer, with these values of the keys:
+    /// twice too much weighs as heavily as half of it.
     ///
     /// # Errors
     /// What the platform or the simulation says against the values.
@@ -121,7 +137,7 @@ impl OfRecord {
             let effort = Effort { simulated_passes: Some(datum.passes), ..Effort::default() };
             let answer = ask(datum.question, &mut machine, &datum.case, &effort).map_err(|error| error.to_string())?;
             let simulated = headline(&answer).ok_or("the simulation gave no figure")?;
-            Ok(simulated / datum.measured - 1.0)
+            Ok((simulated / datum.measured).ln())
         };
         self.data.iter().map(&mut residual).collect()
     }
@@ -214,6 +230,7 @@ mod tests {
         let new = |target, key: &str| OfRecord::new(&made_with, target, &card(120.0), &[key.to_owned()]).err();
         assert!(matches!(new(Some("other"), ROUND_TRIP), Some(OfRecordError::WhichTarget { .. })));
         assert!(matches!(new(None, "link.speed"), Some(OfRecordError::Key { .. })));
+        assert!(matches!(new(None, "core.wc_buffers"), Some(OfRecordError::Whole { .. })));
         assert_eq!(new(Some("card-gen5-x16"), ROUND_TRIP), None);
     }
 }

@@ -4,6 +4,9 @@ use crate::read::Notes;
 use crate::{Bar, Link, Region};
 use lanemark_units::format_size;
 
+/// Bytes of a DW.
+const DW: u64 = 4;
+
 /// Notes what does not fit; a part that could not be read is `None`, and what needs it is not looked at.
 pub(crate) fn check(link: Option<&Link>, bars: Option<&[Bar]>, regions: Option<&[Region]>, notes: &mut Notes<'_>) {
     if let Some(link) = link {
@@ -64,6 +67,11 @@ fn check_regions(bars: &[Bar], regions: &[Region], notes: &mut Notes<'_>) {
         };
         let (start, size) = (region.offset_bytes.value, region.size_bytes.value);
         let end = end_of(start, size);
+        // Requests carry whole DWs: a region that begins inside one would share it with its neighbour.
+        if !start.is_multiple_of(DW) || !size.is_multiple_of(DW) {
+            let message = format!("reaches from {start:#x} to {end:#x}; both must be multiples of {DW} B, a DW");
+            notes.at_line(region.offset_bytes.line, key("offset_bytes"), message);
+        }
         if end > bar.size_bytes.value {
             let message = format!(
                 "is {}; from offset {start:#x} it reaches beyond BAR{}, which is {}",

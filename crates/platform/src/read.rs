@@ -188,6 +188,12 @@ impl Kind {
     }
 }
 
+/// Control characters, and those that change the direction of text or take no room.
+fn is_invisible(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+}
+
 impl<'a> Section<'a, '_> {
     fn path_of(&self, key: &str) -> String {
         let key = shown_name(key);
@@ -214,7 +220,7 @@ impl<'a> Section<'a, '_> {
                 None
             }
             Some((byte, value)) => match value.get_ref().as_str() {
-                Some(text) if said(text) && !text.contains(char::is_control) => Some(text.to_owned()),
+                Some(text) if said(text) && !text.contains(is_invisible) => Some(text.to_owned()),
                 _ => {
                     let found = shown(value.get_ref());
                     self.problem(byte, key, format!("is {found}; must be one line of text in quotes, not empty"));

@@ -71,7 +71,8 @@ impl Schedule {
 #[inline]
 fn earliest(due: &[Ticks; GROUP]) -> (Ticks, usize) {
     let lower = |one: (Ticks, usize), other: (Ticks, usize)| if other.0 < one.0 { other } else { one };
-    let eight: [_; 8] = std::array::from_fn(|place| lower((due[2 * place], 2 * place), (due[2 * place + 1], 2 * place + 1)));
+    let eight: [_; 8] =
+        std::array::from_fn(|place| lower((due[2 * place], 2 * place), (due[2 * place + 1], 2 * place + 1)));
     let four: [_; 4] = std::array::from_fn(|place| lower(eight[2 * place], eight[2 * place + 1]));
     let two: [_; 2] = std::array::from_fn(|place| lower(four[2 * place], four[2 * place + 1]));
     lower(two[0], two[1])

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Two clocks run: `issued`, when the front end was done with the last instruction, and the time of the
-//! simulation, at which a store leaves the store buffer. A store issues as soon as the store buffer has room; a load and
-//! a fence wait until the stores before them have left it, which is stricter than a real core for loads
-//! from combining and cached memory.
+//! simulation, at which a store leaves the store buffer. A store issues as soon as the store buffer has
+//! room, and leaves it behind all older loads. A load and a fence wait until the stores before them have
+//! left it, which is stricter than a real core for loads from combining and cached memory.
 //!
 //! Waits recorded: `StrongOrder`, `SameLine`, `Buffers`, `ReadRoundTrip`, `Fence`, `Driver`; where the
 //! root complex says that it was kept waiting itself, its cause is taken instead.
