@@ -131,7 +131,8 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
             because: if is_bandwidth { "nobody has said" } else { "a latency has no rate to limit it" }.to_owned(),
         },
         share_of_ceiling_percent: None,
-        waits: wait_shares(samples, &delivered),
+        // An overhead is a difference of two runs: what one of them waited for says nothing about it.
+        waits: if question.quantity == Quantity::Overhead { Vec::new() } else { wait_shares(samples) },
         formula: None,
         tlps: samples.traffic.map(|traffic| Tlps {
             writes: traffic.write_tlps,
@@ -150,18 +151,25 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
     }
 }
 
-/// The causes with their share of the samples' time, largest first; the rest is the core's own pace.
-fn wait_shares(samples: &Samples, delivered_ns: &[f64]) -> Vec<WaitShare> {
-    let total: f64 = delivered_ns.iter().sum();
-    if samples.waits.is_empty() || total <= 0.0 {
+/// The causes with their share of the samples' time, largest first.
+///
+/// Until the last instruction was issued, what is not a wait is the core's own pace; from then until
+/// delivery the bytes are on their way. Waits behind the store buffer can be longer than the time of issue,
+/// and count as much of it as there is.
+fn wait_shares(samples: &Samples) -> Vec<WaitShare> {
+    let sum = |of: fn(&lanemark_machine::Sample) -> Ticks| samples.taken.iter().map(of).sum::<Ticks>().as_ns();
+    let (issue, delivered) = (sum(|sample| sample.issue), sum(|sample| sample.delivered));
+    if samples.traffic.is_none() || delivered <= 0.0 {
         return Vec::new();
     }
+    let issue = issue.min(delivered);
+    let waited = samples.waits.iter().map(|wait| wait.span).sum::<Ticks>().as_ns();
+    let scale = if waited > issue { issue / waited } else { 1.0 };
+    let waits = samples.waits.iter().map(|wait| (wait.cause, wait.span.as_ns() * scale));
+    let rest = [(Cause::Issue, issue - waited * scale), (Cause::Transit, delivered - issue)];
     let mut shares: Vec<WaitShare> =
-        samples.waits.iter().map(|wait| share(wait.cause, 100.0 * wait.span.as_ns() / total)).collect();
-    let waited: f64 = shares.iter().map(|share| share.share_percent).sum();
-    if waited < 100.0 {
-        shares.push(share(Cause::Issue, 100.0 - waited));
-    }
+        waits.chain(rest).map(|(cause, ns)| share(cause, 100.0 * ns / delivered)).collect();
+    shares.retain(|share| share.share_percent > 0.05);
     shares.sort_by(|a, b| b.share_percent.total_cmp(&a.share_percent));
     shares
 }

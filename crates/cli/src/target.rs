@@ -32,6 +32,7 @@ impl Target {
         }
         let platform = platform(name)?;
         let machine = SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
+        let machine = machine.interrupted_by(Arc::clone(interrupted));
         let formula = FormulaMachine::new(&platform, machine.facts());
         Ok(Target { machine: Box::new(machine), formula: Some(formula), platform: Some(platform) })
     }

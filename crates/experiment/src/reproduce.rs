@@ -104,6 +104,7 @@ fn figure_row(platform: &Platform, figure: &Figure, published: &Published, rows:
                 None => rows.iter().find(|row| row.id == id).and_then(value),
             })
         };
+        row.class = weakest(figure.class, expression, rows);
         row.simulated = of(|row| row.simulated).ok();
         row.formula = of(|row| row.formula.or(row.simulated)).ok();
         if row.simulated.is_none() {
@@ -122,6 +123,23 @@ fn figure_row(platform: &Platform, figure: &Figure, published: &Published, rows:
     }
     judge(&mut row, figure.sic, figure.known_gap);
     Ok(row)
+}
+
+/// What is calculated from figures is no better than the weakest of them, and numbers alone are given.
+fn weakest(declared: Class, expression: &str, rows: &[Row]) -> Class {
+    let names = |id: &str| {
+        let parts = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':'));
+        parts.into_iter().any(|part| part == id)
+    };
+    let used: Vec<Class> = rows.iter().filter(|row| names(&row.id)).map(|row| row.class).collect();
+    let from_wire = expression.contains("wire:");
+    if declared == Class::Given || used.contains(&Class::Given) || (used.is_empty() && !from_wire) {
+        Class::Given
+    } else if declared == Class::Fitted || used.contains(&Class::Fitted) {
+        Class::Fitted
+    } else {
+        Class::Predicted
+    }
 }
 
 /// `wire:3:64`: the payload's share of a TLP with 3 DW of header and 64 B, in percent.
@@ -179,6 +197,7 @@ fn judge(row: &mut Row, sic: bool, known_gap: bool) {
     };
 }
 
+/// Absolute errors of the predicted rows that `patterns` name.
 fn covered(rows: &[Row], patterns: &[String]) -> Vec<f64> {
     let matches = |id: &str| {
         patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -186,7 +205,8 @@ fn covered(rows: &[Row], patterns: &[String]) -> Vec<f64> {
             None => id == pattern,
         })
     };
-    rows.iter().filter(|row| matches(&row.id)).filter_map(|row| row.error_percent).map(f64::abs).collect()
+    let predicted = rows.iter().filter(|row| row.class == Class::Predicted && matches(&row.id));
+    predicted.filter_map(|row| row.error_percent).map(f64::abs).collect()
 }
 
 fn statistic(kind: Statistic, errors: &[f64]) -> Option<f64> {
@@ -231,6 +251,20 @@ mod tests {
     fn contradictions_and_figures_without_tolerance_are_not_judged() {
         assert_eq!(judged(100.0, 200.0, Some(5.0), true, false).verdict, Verdict::Sic);
         assert_eq!(judged(100.0, 200.0, None, false, false).verdict, Verdict::Listed);
+    }
+
+    #[test]
+    fn a_derived_figure_is_no_better_than_what_it_is_derived_from() {
+        let mut fitted = judged(100.0, 100.0, None, false, false);
+        fitted.class = Class::Fitted;
+        let mut predicted = judged(100.0, 100.0, None, false, false);
+        predicted.id = "B".to_owned();
+        let rows = [fitted, predicted];
+        let class = |expression| weakest(Class::Predicted, expression, &rows);
+        assert_eq!(class("A/B"), Class::Fitted);
+        assert_eq!(class("2*B"), Class::Predicted);
+        assert_eq!(class("6.4*60"), Class::Given);
+        assert_eq!(class("wire:3:64"), Class::Predicted);
     }
 
     #[test]

@@ -24,13 +24,15 @@ pub enum Cause {
     ReadRoundTrip,
     /// A fence waited for earlier accesses.
     Fence,
+    /// All instructions were issued; the last bytes are on their way to the device.
+    Transit,
     /// The kernel: entering, leaving, and what the driver does besides copying.
     Driver,
 }
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 11] = [
+    pub const ALL: [Cause; 12] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
@@ -41,6 +43,7 @@ impl Cause {
         Cause::Device,
         Cause::ReadRoundTrip,
         Cause::Fence,
+        Cause::Transit,
         Cause::Driver,
     ];
 
@@ -64,6 +67,7 @@ impl Cause {
             Cause::Device => "device",
             Cause::ReadRoundTrip => "read_round_trip",
             Cause::Fence => "fence",
+            Cause::Transit => "transit",
             Cause::Driver => "driver",
         }
     }
@@ -82,6 +86,7 @@ impl Cause {
             Cause::Device => "the device accepts data no faster",
             Cause::ReadRoundTrip => "the completion of a read is on its way",
             Cause::Fence => "a fence waits for earlier accesses",
+            Cause::Transit => "the last bytes are on their way to the device",
             Cause::Driver => "the kernel is working",
         }
     }

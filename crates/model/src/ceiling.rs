@@ -14,11 +14,13 @@ pub struct Ceiling {
     pub because: String,
 }
 
-/// The most payload a link carries in transfers of `size` bytes to or from the region named `region`.
+/// The most bytes a second that loads or stores of `size` bytes move to or from the region named `region`:
+/// the smaller of what the link carries and what the region's data path takes.
 ///
-/// `payload / time of its TLPs`, for the largest TLP that size and MPS allow: writes go downstream with
-/// 3 or 4 DW headers, completions upstream with 3. DLLPs travel against the data and cost it nothing; SKP
-/// ordered sets (about 0.3 %) are not subtracted, so the true limit lies a little lower.
+/// The link: `payload / time of its TLP`, for the largest TLP that a core makes of this size, at most a
+/// line of 64 B and MPS; writes go downstream with 3 or 4 DW headers, completions upstream with 3. DLLPs
+/// travel against the data and cost it nothing; SKP ordered sets (about 0.3 %) are not subtracted, so the
+/// true limit lies a little lower. The region: `payload / beats of it`.
 /// `None` if the platform has no such region.
 ///
 /// ```
@@ -33,29 +35,50 @@ pub fn ceiling(platform: &Platform, region: &str, verb: Verb, size: u64) -> Opti
     let region = platform.region(region)?;
     let costs = Costs::new(platform, region)?;
     let link = &platform.link;
-    let payload = size.clamp(1, u64::from(link.mps_bytes.value));
-    let rate = Rate::from_bytes_per_s(payload as f64 * 1e9 / costs.serialise(verb, payload))?;
+    let payload = size.clamp(1, LINE.min(u64::from(link.mps_bytes.value)));
+    let rate = |ns: f64| Rate::from_bytes_per_s(payload as f64 * 1e9 / ns);
+    let on_link = rate(costs.serialise(verb, payload))?;
     let (packet, direction) = match verb {
         Verb::Store => ("MWr", "downstream"),
         Verb::Load => ("CplD", "upstream"),
     };
-    let because = format!(
-        "Gen{} x{}, {packet} of {payload} B {direction}, MPS {} B",
-        link.generation.value, link.width_lanes.value, link.mps_bytes.value
-    );
-    Some(Ceiling { rate, because })
+    let trained = format!("Gen{} x{}", link.generation.value, link.width_lanes.value);
+    let at_region = rate(costs.beats(payload)).filter(|at_region| *at_region < on_link);
+    let because = match at_region {
+        Some(_) => format!(
+            "data path of region {}, {} B every {} ns; {trained} would carry {on_link}",
+            region.name,
+            region.beat_bytes.value,
+            region.beat_ns.value.as_ns()
+        ),
+        None => format!("{trained}, {packet} of {payload} B {direction}"),
+    };
+    Some(Ceiling { rate: at_region.unwrap_or(on_link), because })
 }
+
+/// The most payload one load or store makes, a write-combining buffer or a cache line too.
+const LINE: u64 = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn larger_transfers_have_higher_ceilings_up_to_mps() {
+    fn larger_transfers_have_higher_ceilings_up_to_a_line() {
         let card = lanemark_platform::preset("tacc-stratix4").unwrap().unwrap();
         let rate = |size| ceiling(&card, "sram", Verb::Store, size).unwrap().rate.bytes_per_s();
-        assert!(rate(4) < rate(64) && rate(64) < rate(128));
-        assert_eq!(rate(128), rate(4096), "MPS is 128 B here");
+        assert!(rate(4) < rate(63) && rate(63) < rate(64));
+        assert_eq!(rate(64), rate(4096), "no store makes a larger packet");
+    }
+
+    #[test]
+    fn the_slower_of_link_and_region_is_the_ceiling_and_is_named() {
+        let card = lanemark_platform::preset("aws-f1").unwrap().unwrap();
+        let limit = ceiling(&card, "ddr", Verb::Store, 4096).unwrap();
+        assert!(limit.because.starts_with("data path of region ddr, 64 B every 33.9"), "{}", limit.because);
+        assert!((limit.rate.bytes_per_s() / 1.887e9 - 1.0).abs() < 1e-3);
+        let card = lanemark_platform::preset("tacc-stratix4").unwrap().unwrap();
+        assert_eq!(ceiling(&card, "sram", Verb::Store, 4096).unwrap().because, "Gen2 x8, MWr of 64 B downstream");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::costs::Costs;
 use crate::store::End;
 use crate::{load, store};
-use lanemark_machine::{Access, DriverCall, Fence, Op, Order, Plan, Span, Stream, Verb};
+use lanemark_machine::{Access, DriverCall, Fence, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 
 /// Which term of a formula is the largest.
@@ -117,6 +117,9 @@ fn predict_stream(
     if stream.order != Order::Ascending || stream.span.len == 0 || passes == 0 {
         return None;
     }
+    if !is_aligned(stream) {
+        return None;
+    }
     let costs = costs(platform, &stream.span)?;
     match stream.verb {
         Verb::Store if stream.fence_each.is_some() => None,
@@ -126,6 +129,12 @@ fn predict_stream(
         }
         Verb::Load => load::predict(&costs, stream, flushed, passes),
     }
+}
+
+/// Whether no access crosses a boundary of its own width, and no copy starts inside a line.
+fn is_aligned(stream: &Stream) -> bool {
+    let width = stream.access.width().map_or(64, Width::bytes);
+    stream.span.at.offset.is_multiple_of(width)
 }
 
 /// Calls of equal size, and one for the rest of the range: each is the kernel's time and the copy's.

@@ -19,7 +19,7 @@ pub struct Reproduction {
     pub bounds: Vec<Bound>,
 }
 
-/// Wanted agreement over a set of rows.
+/// Wanted agreement over the predicted rows of a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
@@ -27,7 +27,7 @@ pub struct Bound {
     pub name: String,
     /// Which statistic: `median` or `worst` of the absolute errors.
     pub statistic: String,
-    /// How many rows it covers.
+    /// How many predicted rows it covers.
     pub rows: u64,
     /// The statistic found, in percent.
     pub found_percent: f64,

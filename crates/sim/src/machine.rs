@@ -8,6 +8,11 @@ use lanemark_machine::{
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Events between two looks at whether somebody asked for an end.
+const LOOK_EVERY: u32 = 1 << 16;
 
 /// A simulated platform.
 ///
@@ -19,6 +24,7 @@ pub struct SimulatedMachine {
     facts: Facts,
     board: Board,
     passes_done: u64,
+    interrupted: Option<Arc<AtomicBool>>,
 }
 
 impl SimulatedMachine {
@@ -32,7 +38,15 @@ impl SimulatedMachine {
             board: Board::new(platform)?,
             platform: platform.clone(),
             passes_done: 0,
+            interrupted: None,
         })
+    }
+
+    /// Ends a run early when `flag` is set, with [`MachineError::Interrupted`].
+    #[must_use]
+    pub fn interrupted_by(mut self, flag: Arc<AtomicBool>) -> SimulatedMachine {
+        self.interrupted = Some(flag);
+        self
     }
 
     /// The board, to look closer.
@@ -111,9 +125,18 @@ impl SimulatedMachine {
         let cores = |board: &Board, busy: fn(&crate::part::core::Core) -> bool| {
             plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
         };
-        if !self.board.run_while(deadline, |board| cores(board, |core| !core.is_done())) {
+        let flag = self.interrupted.clone();
+        let mut events = 0_u32;
+        let mut stop = move || {
+            events = events.wrapping_add(1);
+            events.is_multiple_of(LOOK_EVERY) && flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+        };
+        if !self.board.run_while(deadline, |board| cores(board, |core| !core.is_done()) && !stop()) {
             let waiting_for = self.board.core(plan.lanes[0].core as usize).waiting_for();
             return Err(self.timeout(plan, waiting_for));
+        }
+        if cores(&self.board, |core| !core.is_done()) {
+            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
         let first = plan.lanes[0].core as usize;
         let issue = self.board.core(first).issued_at().since(start);
@@ -227,6 +250,16 @@ impl Machine for SimulatedMachine {
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         self.check(plan)?;
+        let done = self.run_samples(plan, samples);
+        if matches!(done, Err(MachineError::Interrupted { .. })) {
+            self.board.stop();
+        }
+        done
+    }
+}
+
+impl SimulatedMachine {
+    fn run_samples(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         samples.clear();
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         let mut traffic = Traffic::default();

@@ -102,6 +102,12 @@ impl Cache {
         }
     }
 
+    /// Drops every line, as when whoever used them is gone.
+    pub fn drop_all(&mut self) {
+        self.lines.clear();
+        self.oldest.clear();
+    }
+
     /// A store through the cache: bytes of a line that is here change with it.
     pub fn update(&mut self, address: u64, data: &[u8]) {
         if let Some(line) = self.lines.get_mut(&(address & !63)) {

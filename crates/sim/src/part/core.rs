@@ -182,8 +182,9 @@ impl Core {
         self.waits = [Ticks::ZERO; Cause::ALL.len()];
     }
 
-    /// Gives up its program; what it sent goes on its way.
+    /// Gives up its program and its cached lines; what it sent goes on its way.
     pub fn stop(&mut self) {
+        self.cache.drop_all();
         self.program = None;
         self.current = None;
         self.state = State::Done;
@@ -291,7 +292,7 @@ impl Core {
             },
             Instruction::Fence(fence) => self.fence(fence, now, slab, send),
             Instruction::Kernel(span) => {
-                if let Some(blocked) = self.drain(slab, send) {
+                if let Some(blocked) = self.drain(Cause::Fence, slab, send) {
                     return blocked;
                 }
                 self.waits[Cause::Driver.index()] += span;
@@ -350,12 +351,15 @@ impl Core {
         });
     }
 
-    /// Lets everything leave; `Some` while it is on its way.
-    fn drain(&mut self, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Option<Outcome> {
+    /// Lets everything leave; `Some` while it is on its way, with the reason it has to.
+    fn drain(&mut self, reason: Cause, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Option<Outcome> {
         while let Some(place) = if self.wc.open() > 0 { self.wc.oldest_open() } else { None } {
             self.evict(place, slab, send);
         }
-        (self.wc.leaving() > 0 || self.store_out || self.reads_out > 0).then_some(Outcome::Blocked(Cause::Fence))
+        if self.wc.leaving() > 0 || self.store_out {
+            return Some(Outcome::Blocked(reason));
+        }
+        (self.reads_out > 0).then_some(Outcome::Blocked(Cause::ReadRoundTrip))
     }
 
     /// A store leaves the store buffer only after it has retired, and it retires after the loads before it.
@@ -403,7 +407,7 @@ impl Core {
             }
             return Core::after(now, Ticks::ZERO);
         }
-        if let Some(blocked) = self.drain(slab, send) {
+        if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
             return blocked;
         }
         self.streaming.drop_line(touch.line());
@@ -492,7 +496,7 @@ impl Core {
             }
             return Core::after(now, Ticks::ZERO);
         }
-        if let Some(blocked) = self.drain(slab, send) {
+        if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
             return blocked;
         }
         self.read(touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
@@ -573,7 +577,7 @@ impl Core {
             let issued = now.max(self.issued).max(self.hit_until) + self.spec.lfence;
             return Outcome::Done { issued, next: issued };
         }
-        if let Some(blocked) = self.drain(slab, send) {
+        if let Some(blocked) = self.drain(Cause::Fence, slab, send) {
             return blocked;
         }
         self.streaming.empty();
@@ -662,6 +666,6 @@ impl Core {
 
     /// Lets every gathered line leave, as when the operating system takes the core away.
     pub fn flush(&mut self, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
-        let _ = self.drain(slab, &mut send);
+        let _ = self.drain(Cause::Fence, slab, &mut send);
     }
 }
