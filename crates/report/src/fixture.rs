@@ -179,7 +179,7 @@ pub(crate) fn reproduction() -> Reproduction {
         rows: vec![
             row("T1.a", Class::Given, Verdict::Listed, Some(440.0), ""),
             row("T1.b", Class::Fitted, Verdict::Agrees, Some(441.0), ""),
-            row("T1.c", Class::Predicted, Verdict::Agrees, Some(442.0), "not printed"),
+            row("T1.c", Class::Predicted, Verdict::Agrees, Some(442.0), "seen by a test"),
             row("T1.d", Class::Predicted, Verdict::KnownGap, Some(500.0), "the paper's host has two sockets"),
             row("T1.e", Class::Predicted, Verdict::Disagrees, Some(880.0), ""),
             row("T1.f", Class::Predicted, Verdict::Later, None, "needs a switch"),

@@ -215,7 +215,7 @@ impl Point<'_> {
     pub fn share_in_words(&self) -> Option<String> {
         let ceiling = &self.answer.ceiling;
         match (self.answer.share_of_ceiling_percent, ceiling.kind) {
-            (Some(share), CeilingKind::Measured) => Some(format!("{} measured", figures::percent(share))),
+            (Some(share), CeilingKind::Measured) => Some(format!("{} (measured)", figures::percent(share))),
             (Some(share), _) => Some(figures::percent(share)),
             (None, _) if self.answer.quantity != Quantity::Bandwidth => None,
             (None, CeilingKind::Measured) => Some("measured".to_owned()),

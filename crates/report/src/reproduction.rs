@@ -221,6 +221,7 @@ all latencies      median                   5      0.5         2  yes
 
 1 given, 1 fitted, 4 predicted; of the predicted 1 agrees, 1 known gap, 1 disagrees; 1 listed, 0 sic, 1 later
 
+T1.c: seen by a test
 T1.d: the paper's host has two sockets
 T1.f: needs a switch
 ";

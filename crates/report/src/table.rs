@@ -387,7 +387,6 @@ way   size      ns  waited for                formula
 ─────────────────────────────────────────────────────
 UC 4   4 B  441 ±0  read round trip 99 %  441 (0.0 %)
 UC 8   8 B  442 ±0  read round trip 99 %  442 (0.0 %)
-limit: unknown: no stand-in was measured
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
