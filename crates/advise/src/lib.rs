@@ -144,7 +144,7 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_record::{Ceiling, CeilingKind, SCHEMA, Summary, Tlps, Tool};
+    use lanemark_record::{Ceiling, CeilingKind, Summary, Tlps};
 
     fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer {
         Answer {
@@ -176,19 +176,7 @@ mod tests {
     }
 
     fn record(answers: Vec<Answer>) -> Record {
-        Record {
-            schema: SCHEMA,
-            tool: Tool { name: "lanemark".to_owned(), version: "0".to_owned() },
-            command: vec![],
-            written_unix_s: None,
-            targets: vec![],
-            answers,
-            skipped: vec![],
-            warnings: vec![],
-            advice: vec![],
-            findings: vec![],
-            interrupted: false,
-        }
+        Record { answers, ..Record::new(vec![]) }
     }
 
     #[test]

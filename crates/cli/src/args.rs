@@ -46,7 +46,7 @@ pub struct BenchArgs {
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
     /// What to ask; may be given several times [default: every question]
-    #[arg(long = "question", value_name = "NAME")]
+    #[arg(long = "question", value_name = "NAME", value_delimiter = ',')]
     pub questions: Vec<String>,
     /// Sizes of one transfer: 64..4MiB (doubling), 64..4MiB*4, or 64,4KiB
     #[arg(long, value_name = "SIZES")]

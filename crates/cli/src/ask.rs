@@ -9,7 +9,7 @@ use crate::work::{Task, work};
 use indicatif::{ProgressBar, ProgressStyle};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question, measured_ceiling, question};
 use lanemark_machine::{Clockwork, Fence, MachineError, Verb};
-use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Record, SCHEMA, Skipped, Tool, file};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Record, Skipped, file};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -90,19 +90,7 @@ impl Run {
         skipped.extend(work.skipped);
         let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
         output::check(&[args.record.as_deref(), page(args)].into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
-        let record = Record {
-            schema: SCHEMA,
-            tool: Tool { name: "lanemark".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-            command: command_line(),
-            written_unix_s: None,
-            targets: Vec::new(),
-            answers: Vec::new(),
-            skipped,
-            warnings: Vec::new(),
-            advice: Vec::new(),
-            findings: Vec::new(),
-            interrupted: false,
-        };
+        let record = Record { skipped, ..Record::new(command_line()) };
         let stand_ins = targets.iter().map(|_| None).collect();
         Ok(Run { targets, tasks: work.tasks, effort: Effort::default(), record, stand_ins })
     }

@@ -38,7 +38,6 @@ pub(crate) fn simulated(platform: &Platform, wanted: &Ask, size: Option<u64>) ->
 
 fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
     let question = question(&wanted.question).ok_or_else(|| format!("there is no question '{}'", wanted.question))?;
-    let parse = |text: &Option<String>| text.clone();
     let fence = match wanted.fence.as_deref() {
         None => None,
         Some("none") => Some(vec![None]),
@@ -56,11 +55,11 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
     let axes = Axes {
         // The usual cases of a driver question include the sizes that figures are given for.
         sizes: if through == Through::User { size.map(|size| vec![size]) } else { None },
-        memory_types: one(parse(&wanted.memory_type))
+        memory_types: one(wanted.memory_type.clone())
             .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
             .transpose()
             .map_err(|error: lanemark_units::UnknownMemoryType| error.to_string())?,
-        accesses: one(parse(&wanted.access))
+        accesses: one(wanted.access.clone())
             .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
             .transpose()
             .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,

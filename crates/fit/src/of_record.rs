@@ -179,7 +179,7 @@ fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
 mod tests {
     use super::*;
     use crate::fit;
-    use lanemark_record::{SCHEMA, Tool};
+    use lanemark_record::Record;
 
     const ROUND_TRIP: &str = "root_complex.core_round_trip_ns";
 
@@ -200,19 +200,7 @@ mod tests {
         };
         let cases = (question.cases)(machine.facts(), &axes);
         let answers = cases.iter().map(|case| ask(question, &mut machine, case, &Effort::default()).unwrap()).collect();
-        Record {
-            schema: SCHEMA,
-            tool: Tool { name: "lanemark".to_owned(), version: "0".to_owned() },
-            command: vec![],
-            written_unix_s: None,
-            targets: vec![],
-            answers,
-            skipped: vec![],
-            warnings: vec![],
-            advice: vec![],
-            findings: vec![],
-            interrupted: false,
-        }
+        Record { answers, ..Record::new(vec![]) }
     }
 
     #[test]

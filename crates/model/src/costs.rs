@@ -3,7 +3,7 @@
 use crate::bounds::Largest;
 use crate::predict::Bound;
 use lanemark_machine::{Access, Fence, Verb, Width};
-use lanemark_platform::memcpy::Stores;
+use lanemark_platform::memcpy::Pieces;
 use lanemark_platform::{Platform, Region};
 use lanemark_units::{MemoryType, Ticks};
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -126,18 +126,18 @@ impl<'a> Costs<'a> {
     }
 
     /// The instructions that one pass over `len` bytes takes.
-    pub(crate) fn instructions(&self, access: Access, kind: MemoryType, len: u64) -> Stores {
+    pub(crate) fn instructions(&self, access: Access, kind: MemoryType, len: u64) -> Pieces {
         let core = &self.platform.core;
         // Fast strings move whole vectors to WC memory only. Source: as in the platform's `memcpy`.
         let string = || match kind {
-            MemoryType::Wc | MemoryType::Wb => Stores::of(len, u64::from(core.vector_bytes.value)),
-            _ => Stores::of(len, 1),
+            MemoryType::Wc | MemoryType::Wb => Pieces::of(len, u64::from(core.vector_bytes.value)),
+            _ => Pieces::of(len, 1),
         };
         match access {
             Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => {
-                Stores::of(len, width.bytes())
+                Pieces::of(len, width.bytes())
             }
-            Access::Movdir64b => Stores::of(len, 64),
+            Access::Movdir64b => Pieces::of(len, 64),
             Access::RepMovsb => string(),
             Access::Memcpy => core.memcpy.value.stores(len, 0).unwrap_or_else(string),
         }

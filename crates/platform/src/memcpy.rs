@@ -48,7 +48,7 @@ impl Variant {
     }
 
     /// The stores of a copy of `len` bytes to an address `misaligned_bytes` behind a 64 B boundary, in
-    /// order; `None` if it uses `rep movsb`, whose stores are the core's affair ([`Stores::of`]).
+    /// order; `None` if it uses `rep movsb`, whose stores are the core's affair ([`Pieces::of`]).
     ///
     /// ```
     /// use lanemark_platform::memcpy::Variant;
@@ -57,27 +57,27 @@ impl Variant {
     /// assert_eq!(count(2048), None);
     /// ```
     #[must_use]
-    pub fn stores(self, len: u64, misaligned_bytes: u64) -> Option<Stores> {
+    pub fn stores(self, len: u64, misaligned_bytes: u64) -> Option<Pieces> {
         let to_boundary = 32 - misaligned_bytes % 32;
         match self {
             Variant::Glibc220AvxUnaligned => match len {
-                0..16 => Some(Stores::ends(len, widest_below(len), 1)),
-                16..256 => Some(Stores::ends(len, 16, power_of_two_up_to(len / 16))),
+                0..16 => Some(Pieces::ends(len, widest_below(len), 1)),
+                16..256 => Some(Pieces::ends(len, 16, power_of_two_up_to(len / 16))),
                 256..2048 => {
                     let turns = (len - to_boundary).div_ceil(128) - 1;
-                    Some(Stores::new([(to_boundary, turns * 4, 32), (0, 1, 32), (len - 128, 8, 16)]))
+                    Some(Pieces::new([(to_boundary, turns * 4, 32), (0, 1, 32), (len - 128, 8, 16)]))
                 }
                 _ => None,
             },
             Variant::Glibc224AvxErms => match len {
-                0..16 => Some(Stores::ends(len, widest_below(len), 1)),
-                16..32 => Some(Stores::ends(len, 16, 1)),
-                32..=64 => Some(Stores::ends(len, 32, 1)),
-                65..=128 => Some(Stores::ends(len, 32, 2)),
-                129..=256 => Some(Stores::ends(len, 32, 4)),
+                0..16 => Some(Pieces::ends(len, widest_below(len), 1)),
+                16..32 => Some(Pieces::ends(len, 16, 1)),
+                32..=64 => Some(Pieces::ends(len, 32, 1)),
+                65..=128 => Some(Pieces::ends(len, 32, 2)),
+                129..=256 => Some(Pieces::ends(len, 32, 4)),
                 257..4096 => {
                     let turns = (len - to_boundary).div_ceil(128) - 1;
-                    Some(Stores::new([(to_boundary, turns * 4, 32), (len - 128, 4, 32), (0, 1, 32)]))
+                    Some(Pieces::new([(to_boundary, turns * 4, 32), (len - 128, 4, 32), (0, 1, 32)]))
                 }
                 _ => None,
             },
@@ -111,40 +111,40 @@ pub struct Piece {
 
 /// The accesses of a copy or a stream, in order, without allocation.
 #[derive(Clone, Debug)]
-pub struct Stores {
+pub struct Pieces {
     runs: [(u64, u64, u64); 8],
     run: usize,
     done: u64,
 }
 
-impl Stores {
-    fn new<const N: usize>(given: [(u64, u64, u64); N]) -> Stores {
+impl Pieces {
+    fn new<const N: usize>(given: [(u64, u64, u64); N]) -> Pieces {
         let mut runs = [(0, 0, 0); 8];
         runs[..N].copy_from_slice(&given);
-        Stores { runs, run: 0, done: 0 }
+        Pieces { runs, run: 0, done: 0 }
     }
 
     /// `count` accesses of `width` from the start and as many that end at `len`; only the first if it
     /// covers all.
-    fn ends(len: u64, width: u64, count: u64) -> Stores {
+    fn ends(len: u64, width: u64, count: u64) -> Pieces {
         if len == 0 {
-            return Stores::new([]);
+            return Pieces::new([]);
         }
         if len == width && count == 1 && width < 16 {
-            return Stores::new([(0, 1, width)]);
+            return Pieces::new([(0, 1, width)]);
         }
-        Stores::new([(0, count, width), (len - count * width, count, width)])
+        Pieces::new([(0, count, width), (len - count * width, count, width)])
     }
 
     /// Accesses of `width` bytes (a power of two up to 64) over `len` bytes; the rest, if any, with
     /// narrower ones.
     ///
     /// ```
-    /// use lanemark_platform::memcpy::Stores;
-    /// assert_eq!(Stores::of(71, 32).map(|piece| piece.bytes).collect::<Vec<_>>(), [32, 32, 4, 2, 1]);
+    /// use lanemark_platform::memcpy::Pieces;
+    /// assert_eq!(Pieces::of(71, 32).map(|piece| piece.bytes).collect::<Vec<_>>(), [32, 32, 4, 2, 1]);
     /// ```
     #[must_use]
-    pub fn of(len: u64, width: u64) -> Stores {
+    pub fn of(len: u64, width: u64) -> Pieces {
         let mut runs = [(0, 0, 0); 8];
         let (mut at, mut width) = (0, width.clamp(1, 64));
         for run in &mut runs {
@@ -153,7 +153,7 @@ impl Stores {
             at += count * width;
             width = (width / 2).max(1);
         }
-        Stores { runs, run: 0, done: 0 }
+        Pieces { runs, run: 0, done: 0 }
     }
 
     /// How many accesses are left.
@@ -163,7 +163,7 @@ impl Stores {
     }
 }
 
-impl Iterator for Stores {
+impl Iterator for Pieces {
     type Item = Piece;
 
     fn next(&mut self) -> Option<Piece> {
@@ -184,7 +184,7 @@ impl Iterator for Stores {
 mod tests {
     use super::*;
 
-    fn covers(stores: Stores, len: u64) -> bool {
+    fn covers(stores: Pieces, len: u64) -> bool {
         let mut written = vec![false; len as usize];
         for piece in stores {
             written[piece.offset as usize..(piece.offset + piece.bytes) as usize].fill(true);
@@ -223,9 +223,9 @@ mod tests {
     fn streams_cover_their_length_with_one_width_and_a_narrowing_rest() {
         for width in [1, 2, 4, 8, 16, 32, 64] {
             for len in [0, 1, 63, 64, 65, 127, 4096 + 63] {
-                assert!(covers(Stores::of(len, width), len), "{len} by {width}");
-                assert_eq!(Stores::of(len, width).map(|piece| piece.bytes).sum::<u64>(), len);
-                assert_eq!(Stores::of(len, width).left(), Stores::of(len, width).count() as u64);
+                assert!(covers(Pieces::of(len, width), len), "{len} by {width}");
+                assert_eq!(Pieces::of(len, width).map(|piece| piece.bytes).sum::<u64>(), len);
+                assert_eq!(Pieces::of(len, width).left(), Pieces::of(len, width).count() as u64);
             }
         }
     }

@@ -219,22 +219,9 @@ impl Visitor<'_> for Schema<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tool;
 
     fn record() -> Record {
-        Record {
-            schema: SCHEMA,
-            tool: Tool { name: "lanemark".to_owned(), version: "0".to_owned() },
-            command: vec!["lanemark".to_owned(), "bench".to_owned()],
-            written_unix_s: None,
-            targets: vec![],
-            answers: vec![],
-            skipped: vec![],
-            warnings: vec![],
-            advice: vec![],
-            findings: vec![],
-            interrupted: false,
-        }
+        Record::new(vec!["lanemark".to_owned(), "bench".to_owned()])
     }
 
     #[test]

@@ -50,6 +50,26 @@ pub struct Record {
     pub interrupted: bool,
 }
 
+impl Record {
+    /// A record of this program with nothing in it yet.
+    #[must_use]
+    pub fn new(command: Vec<String>) -> Record {
+        Record {
+            schema: SCHEMA,
+            tool: Tool { name: "lanemark".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+            command,
+            written_unix_s: None,
+            targets: Vec::new(),
+            answers: Vec::new(),
+            skipped: Vec::new(),
+            warnings: Vec::new(),
+            advice: Vec::new(),
+            findings: Vec::new(),
+            interrupted: false,
+        }
+    }
+}
+
 /// The program that wrote a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

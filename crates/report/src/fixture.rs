@@ -3,24 +3,12 @@
 
 use lanemark_record::{
     Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, Formula, Origins, Quantity, Record, Reproduction, Row,
-    SCHEMA, Skipped, Summary, Target, TargetKind, Tlps, Tool, Verdict, WaitShare, Way,
+    Skipped, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
 };
 
 /// A record with nothing in it.
 pub(crate) fn empty() -> Record {
-    Record {
-        schema: SCHEMA,
-        tool: Tool { name: "lanemark".to_owned(), version: "0.1.0".to_owned() },
-        command: vec!["lanemark".to_owned(), "bench".to_owned()],
-        written_unix_s: None,
-        targets: vec![],
-        answers: vec![],
-        skipped: vec![],
-        warnings: vec![],
-        advice: vec![],
-        findings: vec![],
-        interrupted: false,
-    }
+    Record::new(vec!["lanemark".to_owned(), "bench".to_owned()])
 }
 
 /// Two targets, two questions, three ways, three sizes.

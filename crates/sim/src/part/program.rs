@@ -2,7 +2,7 @@
 
 use lanemark_machine::{Access, DriverCall, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
-use lanemark_platform::memcpy::{Stores, Variant};
+use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_units::{MemoryType, Ticks};
 
 /// One instruction, or the piece of one that lies in a 64 B line.
@@ -140,19 +140,19 @@ impl Spec {
         }
     }
 
-    fn stores(&self, access: Access, kind: MemoryType, len: u64, misaligned: u64) -> Stores {
+    fn stores(&self, access: Access, kind: MemoryType, len: u64, misaligned: u64) -> Pieces {
         // Fast strings move whole vectors only to WB and WC memory; elsewhere it is a byte a time.
         // Source: Intel SDM volume 1, "Fast-String Operation".
         let string = || match kind {
-            MemoryType::Wc | MemoryType::Wb => Stores::of(len, self.vector_bytes),
-            _ => Stores::of(len, 1),
+            MemoryType::Wc | MemoryType::Wb => Pieces::of(len, self.vector_bytes),
+            _ => Pieces::of(len, 1),
         };
         match access {
             Access::Memcpy => self.memcpy.stores(len, misaligned).unwrap_or_else(string),
             Access::RepMovsb => string(),
-            Access::Movdir64b => Stores::of(len, 64),
+            Access::Movdir64b => Pieces::of(len, 64),
             Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => {
-                Stores::of(len, width.bytes())
+                Pieces::of(len, width.bytes())
             }
         }
     }
@@ -173,8 +173,8 @@ struct Walk {
     manner: Manner,
     base: u64,
     pace: Ticks,
-    stores: Stores,
-    all: Stores,
+    stores: Pieces,
+    all: Pieces,
     times_left: u64,
     fence_each: Option<Fence>,
     turn: u64,
@@ -284,7 +284,7 @@ impl Program {
             Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
             Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
             // `Op` may grow; `supports` refuses what is not here.
-            _ => (Some(Instruction::Pause(Ticks::ZERO)), Inside::Nothing),
+            _ => unreachable!("a plan with an operation that is not here is refused before it runs"),
         };
         self.inside = inside;
         if instruction.is_some() {
