@@ -1,7 +1,7 @@
 //! Does the wire format agree with what the simulated link charges? Every memory request that crosses it is
 //! written as bytes, read back, and compared: header, byte enables, bytes on the wire, credits.
 
-use lanemark_machine::{Access, Facts, Fence, Lane, Machine, Op, Span, Stream, Verb};
+use lanemark_machine::{Access, Facts, Fence, Lane, Machine, Op, Span, Stream, Verb, Width};
 use lanemark_platform::preset;
 use lanemark_sim::{Board, SimulatedMachine, Tlp, TlpKind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -38,7 +38,7 @@ fn bodies(facts: &Facts, at: BarOffset) -> Vec<Op> {
         for &access in accesses {
             for memory_type in [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp] {
                 for (offset, len) in [(0, 64), (0, 7), (1, 1), (3, 70), (5, 200), (62, 4), (4090, 12)] {
-                    let whole = access.width().map_or(1, |width| width.bytes());
+                    let whole = access.width().map_or(1, Width::bytes);
                     let aligned = matches!(access, Access::NonTemporal(_) | Access::Movdir64b | Access::Movdiri(_));
                     if aligned && (offset % whole != 0 || len % whole != 0) {
                         continue;

@@ -136,7 +136,9 @@ fn usual_sizes_are_those_that_fit() {
     let folder = Folder::with(&[("tiny.toml", tiny.as_bytes())]);
     let stores = ["--question", "mmio_write_bandwidth", "--question", "mmio_write_latency"];
     let page = folder.good(&[&["bench", "--on", "tiny.toml", "--access", "1,8,64"], &stores[..]].concat());
-    assert!(page.contains("16 B") && !page.contains("64 B"), "{page}");
+    // The limit's own line may name 64 B: the region's data path is that wide.
+    let tables: Vec<&str> = page.lines().filter(|line| !line.starts_with("limit:")).collect();
+    assert!(page.contains("16 B") && !tables.join("\n").contains("64 B"), "{page}");
     folder.good(&["predict", "--on", "tiny.toml"]);
 }
 

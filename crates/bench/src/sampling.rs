@@ -153,22 +153,23 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
 
 /// The causes with their share of the samples' time, largest first.
 ///
-/// Until the last instruction was issued, what is not a wait is the core's own pace; from then until
-/// delivery the bytes are on their way. Waits behind the store buffer can be longer than the time of issue,
-/// and count as much of it as there is.
+/// Stores wait where they leave the store buffer, which can be after the last instruction was issued. What
+/// of the time of issue is no wait is the core's own pace; what is left until delivery, the bytes are on
+/// their way.
 fn wait_shares(samples: &Samples) -> Vec<WaitShare> {
     let sum = |of: fn(&lanemark_machine::Sample) -> Ticks| samples.taken.iter().map(of).sum::<Ticks>().as_ns();
     let (issue, delivered) = (sum(|sample| sample.issue), sum(|sample| sample.delivered));
     if samples.traffic.is_none() || delivered <= 0.0 {
         return Vec::new();
     }
-    let issue = issue.min(delivered);
     let waited = samples.waits.iter().map(|wait| wait.span).sum::<Ticks>().as_ns();
-    let scale = if waited > issue { issue / waited } else { 1.0 };
+    let scale = if waited > delivered { delivered / waited } else { 1.0 };
     let waits = samples.waits.iter().map(|wait| (wait.cause, wait.span.as_ns() * scale));
-    let rest = [(Cause::Issue, issue - waited * scale), (Cause::Transit, delivered - issue)];
+    let rest = delivered - waited * scale;
+    let pace = (issue - waited * scale).clamp(0.0, rest);
+    let others = [(Cause::Issue, pace), (Cause::Transit, rest - pace)];
     let mut shares: Vec<WaitShare> =
-        waits.chain(rest).map(|(cause, ns)| share(cause, 100.0 * ns / delivered)).collect();
+        waits.chain(others).map(|(cause, ns)| share(cause, 100.0 * ns / delivered)).collect();
     shares.retain(|share| share.share_percent > 0.05);
     shares.sort_by(|a, b| b.share_percent.total_cmp(&a.share_percent));
     shares
