@@ -340,8 +340,8 @@ const QUEUE_OFFSET: &str = "offset_bytes = { value = \"8KiB\"";
 #[test]
 fn a_region_beyond_its_bar_and_one_up_to_its_end() {
     refused(
-        &card(QUEUE_OFFSET, "offset_bytes = { value = 0xF001"),
-        &["card.toml:67: region.queue.size_bytes: is 4KiB; from offset 0xf001 it reaches beyond BAR0, which is 64KiB"],
+        &card(QUEUE_OFFSET, "offset_bytes = { value = 0xF004"),
+        &["card.toml:67: region.queue.size_bytes: is 4KiB; from offset 0xf004 it reaches beyond BAR0, which is 64KiB"],
     );
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = \"8388608TiB\""),
@@ -352,9 +352,19 @@ fn a_region_beyond_its_bar_and_one_up_to_its_end() {
 }
 
 #[test]
+fn a_region_that_begins_inside_a_dw_and_one_at_its_edge() {
+    let message = "reaches from 0x1001 to 0x2001; both must be multiples of 4 B, a DW";
+    refused(
+        &card(QUEUE_OFFSET, "offset_bytes = { value = 0x1001"),
+        &[&format!("card.toml:66: region.queue.offset_bytes: {message}")],
+    );
+    accepted(&card(QUEUE_OFFSET, "offset_bytes = { value = 0x1004"));
+}
+
+#[test]
 fn regions_that_overlap_and_regions_that_touch() {
     refused(
-        &card(QUEUE_OFFSET, "offset_bytes = { value = 0xFFF"),
+        &card(QUEUE_OFFSET, "offset_bytes = { value = 0xFFC"),
         &["card.toml:66: region.queue.offset_bytes: overlaps region registers, which reaches from 0x0 to 0x1000"],
     );
     accepted(&card(QUEUE_OFFSET, "offset_bytes = { value = 0x1000"));
@@ -597,7 +607,7 @@ fn deep_nesting_is_refused_and_does_not_overflow_the_stack() {
 
 #[test]
 fn several_mistakes_are_named_together_in_the_order_of_lines() {
-    let mut text = card("offset_bytes = { value = \"8KiB\"", "offset_bytes = { value = 0xFFF");
+    let mut text = card("offset_bytes = { value = \"8KiB\"", "offset_bytes = { value = 0xFFC");
     for (from, to) in [
         ("name = \"card\"", "name = \"card\"\nspeed = 3"),
         ("clock_ghz = { value = 3.0", "clock_ghz = { value = 0"),
