@@ -34,8 +34,15 @@ fn papers(names: &[String]) -> Result<Vec<&'static Paper>, Failure> {
     Ok(found)
 }
 
+/// There is nothing to keep: Ctrl-C ends the program at once, also where it was started with it ignored.
+fn end_on_ctrl_c() -> Result<(), Failure> {
+    let end = || std::process::exit(Failure::Interrupted.exit_code().into());
+    ctrlc::set_handler(end).map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))
+}
+
 /// `lanemark reproduce`
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    end_on_ctrl_c()?;
     let mut found = Vec::new();
     for paper in papers(&args.papers)? {
         let bar = progress(0);
@@ -82,6 +89,7 @@ struct Solved {
 
 /// `lanemark fit`
 pub fn fit(args: &FitArgs) -> Result<(), Failure> {
+    end_on_ctrl_c()?;
     let mut solved = Vec::new();
     for name in &args.papers {
         match paper(name) {
