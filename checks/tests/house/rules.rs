@@ -111,7 +111,7 @@ pub const RULES: &[Rule] = &[
         name: "no path of somebody's machine",
         breaches: absolute_paths,
         broken_by: ("docs/guide/platform.md", concat!("see `/", "home/me/card.toml`\n")),
-        kept_by: ("docs/guide/platform.md", "see docs/home/card.toml and https://example.org/work/\n"),
+        kept_by: ("docs/guide/platform.md", "see docs/home/card.toml and https://example.org/home/\n"),
     },
     Rule {
         name: "a source file has at most 800 lines",
