@@ -7,5 +7,7 @@
 //! This is the only room with hand-written `unsafe`. Nothing here prints.
 
 pub mod host_memory;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod x86;
 
 pub use host_memory::HostMemory;

@@ -1,7 +1,7 @@
 //! Which plans can be run here, and why the others cannot.
 
-use super::cpu::Cpu;
-use super::routine::Shape;
+use crate::x86::cpu::Cpu;
+use crate::x86::routine::Shape;
 use lanemark_machine::{
     Access, DriverCall, Facts, Fence, MachineError, Op, Order, Plan, Span, Stream, Unsupported, Verb,
 };
@@ -26,7 +26,7 @@ pub(super) struct Ask {
     pub(super) len: usize,
     /// What to do with it.
     pub(super) work: Work,
-    /// See [`Limits`](super::sample::Limits).
+    /// See [`Limits`](crate::x86::sample::Limits).
     pub(super) passes_per_look: u64,
 }
 

@@ -2,15 +2,15 @@
 
 use super::NAME;
 use super::ask::{Ask, Work};
-use super::buffer::Buffer;
-use super::cpu::Cpu;
-use super::loops::Ground;
 use super::memory_file::{Calls, MemoryFile, timed_reads, timed_writes};
-use super::pattern::{self, Lines};
-use super::pin::{Pin, allowed_cpus};
-use super::routine::Routine;
-use super::sample::{Ending, Limits, Stamps};
-use super::timer::{EmptySample, Timer};
+use crate::x86::buffer::Buffer;
+use crate::x86::cpu::Cpu;
+use crate::x86::loops::Ground;
+use crate::x86::pattern::{self, Lines};
+use crate::x86::pin::{Pin, allowed_cpus};
+use crate::x86::routine::Routine;
+use crate::x86::sample::{Ending, Limits, Stamps};
+use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
     Clockwork, Confirmed, Facts, Machine, MachineError, Plan, Region, RegionKind, Samples, Unsupported, Verb, Width,
 };

@@ -7,7 +7,8 @@
 
 #![allow(unsafe_code)]
 
-use super::sample::{Limits, Stamps, timed};
+use crate::x86::pattern;
+use crate::x86::sample::{Limits, Stamps, timed};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
@@ -40,7 +41,7 @@ impl MemoryFile {
         while done < wanted.len() {
             let room = found.len().min(wanted.len() - done);
             let read = moved(retry_on_intr(|| pread(&self.0, &mut found[..room], offset + done as u64)))?;
-            equal += super::pattern::equal_bytes(&found[..read], &wanted[done..done + read]);
+            equal += pattern::equal_bytes(&found[..read], &wanted[done..done + read]);
             done += read;
         }
         Ok(equal)

@@ -8,39 +8,18 @@
 //! | --- | --- |
 //! | `machine` | [`HostMemory`]: opening, running a plan, checking the bytes |
 //! | `ask` | which plans can be run, and why the others cannot |
-//! | `cpu` | which instructions this processor has |
-//! | `pin` | the thread held on one core |
-//! | `loops` | the loads and stores, one loop an instruction |
-//! | `routine` | the closed set of loops, and the choice among them |
-//! | `sample` | the timestamps around one sample |
-//! | `timer` | cycles of the time-stamp counter to ticks, and what the timestamps cost |
-//! | `pattern` | the bytes that are stored, and finding them again |
-//! | `buffer`, `memory_file` | the memory, and the file that stands in for a driver |
+//! | `memory_file` | the file that stands in for a driver |
+//!
+//! The instructions themselves, the timestamps and the memory are those of `x86`, which every way in uses.
 //!
 //! Verified on: Intel Xeon model 207 (KVM guest, 2 cores, TSC 2.3 GHz, CPUID leaf 15H empty), Linux 6.18, glibc 2.36.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod ask;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod buffer;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod cpu;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod loops;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod memory_file;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod pattern;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod pin;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod routine;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod sample;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod timer;
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[path = "elsewhere.rs"]

@@ -16,37 +16,37 @@ use std::arch::asm;
 
 /// What one pass of a stream works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ground {
+pub(crate) struct Ground {
     /// The first byte of the span.
-    pub(super) at: *mut u8,
+    pub(crate) at: *mut u8,
     /// The other side of a copy, as long as the span.
-    pub(super) other: *mut u8,
+    pub(crate) other: *mut u8,
     /// Bytes of the span.
-    pub(super) len: usize,
+    pub(crate) len: usize,
     /// Accesses of full width in one pass; copies of the whole span for `memcpy` and `rep movsb`.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// Bytes after the last of them, moved with narrower accesses.
-    pub(super) rest: usize,
+    pub(crate) rest: usize,
     /// What `MOVDIR64B` stores.
-    pub(super) lines: *const Lines,
+    pub(crate) lines: *const Lines,
 }
 
 /// What stands after every access, or after every pass.
-pub(super) trait Barrier {
+pub(crate) trait Barrier {
     /// What the assembler's `.if` asks for.
     const CODE: u8;
 }
 
 /// Nothing.
-pub(super) struct NoBarrier;
+pub(crate) struct NoBarrier;
 /// `SFENCE`.
-pub(super) struct Sfence;
+pub(crate) struct Sfence;
 /// `LFENCE`.
-pub(super) struct Lfence;
+pub(crate) struct Lfence;
 /// `MFENCE`.
-pub(super) struct Mfence;
+pub(crate) struct Mfence;
 /// A locked instruction that changes nothing, on the stack.
-pub(super) struct Locked;
+pub(crate) struct Locked;
 
 impl Barrier for NoBarrier {
     const CODE: u8 = 0;
@@ -83,22 +83,22 @@ macro_rules! barrier {
 
 /// The barrier alone.
 #[inline(always)]
-pub(super) fn barrier<B: Barrier>() {
+pub(crate) fn barrier<B: Barrier>() {
     // SAFETY: fences change nothing; the locked instruction writes back the stack word it read, and without
     // `nostack` the compiler keeps nothing of its own below the stack pointer meanwhile.
     unsafe { asm!(barrier!(), barrier = const B::CODE) }
 }
 
 /// Where the next access goes.
-pub(super) trait Stride {
+pub(crate) trait Stride {
     /// In widths.
     const WIDTHS: usize;
 }
 
 /// Behind this one.
-pub(super) struct Onwards;
+pub(crate) struct Onwards;
 /// To the same address.
-pub(super) struct Again;
+pub(crate) struct Again;
 
 impl Stride for Onwards {
     const WIDTHS: usize = 1;
@@ -108,7 +108,7 @@ impl Stride for Again {
 }
 
 /// One instruction in one direction.
-pub(super) trait Access {
+pub(crate) trait Access {
     /// Whether it stores to the span, and the rest of a span is stored too.
     const STORES: bool;
 
@@ -180,7 +180,7 @@ macro_rules! walk {
 macro_rules! stores {
     ($($(#[$doc:meta])* $name:ident: $width:literal, $setup:literal | $head:literal | $tail:literal | $end:literal;)*) => {$(
         $(#[$doc])*
-        pub(super) struct $name;
+        pub(crate) struct $name;
 
         impl Access for $name {
             const STORES: bool = true;
@@ -202,7 +202,7 @@ macro_rules! stores {
 macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident: $width:literal, $head:literal | $end:literal;)*) => {$(
         $(#[$doc])*
-        pub(super) struct $name;
+        pub(crate) struct $name;
 
         impl Access for $name {
             const STORES: bool = false;
@@ -272,7 +272,7 @@ loads! {
 }
 
 /// `MOVDIR64B`: a line from memory that the first-level cache holds, to an aligned line.
-pub(super) struct StoreMovdir64b;
+pub(crate) struct StoreMovdir64b;
 
 impl Access for StoreMovdir64b {
     const STORES: bool = true;
@@ -304,9 +304,9 @@ impl Access for StoreMovdir64b {
 }
 
 /// `memcpy`; `STORE` says whether the span is its destination.
-pub(super) struct Memcpy<const STORE: bool>;
+pub(crate) struct Memcpy<const STORE: bool>;
 /// `REP MOVSB`; `STORE` says whether the span is its destination.
-pub(super) struct RepMovsb<const STORE: bool>;
+pub(crate) struct RepMovsb<const STORE: bool>;
 
 /// Destination and source of a copy.
 #[inline(always)]
@@ -351,7 +351,7 @@ impl<const STORE: bool> Access for RepMovsb<STORE> {
 /// # Safety
 /// As for [`Access::walk`] with `ground.at` and `ground.count`, and `ground.at` is valid for the rest too.
 #[inline(always)]
-pub(super) unsafe fn pass<A: Access, S: Stride, Each: Barrier, After: Barrier>(ground: &Ground, n: u64) {
+pub(crate) unsafe fn pass<A: Access, S: Stride, Each: Barrier, After: Barrier>(ground: &Ground, n: u64) {
     // SAFETY: handed on to the caller.
     unsafe {
         A::walk::<S, Each>(ground.at, ground.count, ground, n);

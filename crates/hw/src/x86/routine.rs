@@ -15,23 +15,23 @@ use lanemark_machine::{Access, Fence, Order, Verb, Width};
 ///
 /// # Safety
 /// As for [`loops::pass`] with the chosen access and stride.
-pub(super) type Routine = unsafe fn(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps;
+pub(crate) type Routine = unsafe fn(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps;
 
 /// What tells one loop from another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shape {
-    pub(super) verb: Verb,
-    pub(super) access: Access,
-    pub(super) order: Order,
+pub(crate) struct Shape {
+    pub(crate) verb: Verb,
+    pub(crate) access: Access,
+    pub(crate) order: Order,
     /// After every access.
-    pub(super) each: Option<Fence>,
+    pub(crate) each: Option<Fence>,
     /// After every pass.
-    pub(super) after: Option<Fence>,
+    pub(crate) after: Option<Fence>,
 }
 
 impl Shape {
     /// The loop, or `None` if no instruction or no barrier of a program is like that.
-    pub(super) fn routine(self) -> Option<Routine> {
+    pub(crate) fn routine(self) -> Option<Routine> {
         use Width::{B1, B2, B4, B8, B16, B32, B64};
         match (self.verb, self.access) {
             (Verb::Store, Access::Plain(B1)) => self.with::<loops::Store1>(),

@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 ///
 /// Page size is the system's choice; nothing asks for huge pages.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     start: NonNull<u8>,
     len: usize,
 }
@@ -23,7 +23,7 @@ impl Buffer {
     ///
     /// # Errors
     /// What `mmap` said, mostly that memory is short.
-    pub(super) fn new(len: usize) -> Result<Buffer, Errno> {
+    pub(crate) fn new(len: usize) -> Result<Buffer, Errno> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: no address is asked for, so no existing mapping is replaced.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
@@ -34,21 +34,21 @@ impl Buffer {
     ///
     /// # Panics
     /// If `offset` lies behind the end.
-    pub(super) fn at(&mut self, offset: usize) -> *mut u8 {
+    pub(crate) fn at(&mut self, offset: usize) -> *mut u8 {
         assert!(offset <= self.len, "offset {offset} in a buffer of {} B", self.len);
         // SAFETY: the offset is inside the mapping or just behind it.
         unsafe { self.start.as_ptr().add(offset) }
     }
 
     /// All bytes.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping is readable, initialised by the kernel, lives as long as self, and nobody writes to it
         // while self is borrowed: pointers from `at` are used only under a `&mut` borrow of the machine.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
     /// All bytes, to be written.
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `bytes`, and self is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }

@@ -6,13 +6,13 @@ use std::arch::x86_64::{__cpuid, __cpuid_count};
 
 /// The processor, as `CPUID` describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Cpu {
+pub(crate) struct Cpu {
     /// Its own name, such as `Intel(R) Xeon(R) Processor`.
-    pub(super) brand: String,
+    pub(crate) brand: String,
     /// Whether the time-stamp counter runs at one rate in every power state.
-    pub(super) has_invariant_tsc: bool,
+    pub(crate) has_invariant_tsc: bool,
     /// The counter's rate where `CPUID` tells it.
-    pub(super) tsc_hz: Option<u64>,
+    pub(crate) tsc_hz: Option<u64>,
     features: Features,
 }
 
@@ -29,7 +29,7 @@ struct Features {
 
 impl Cpu {
     /// This one.
-    pub(super) fn detected() -> Cpu {
+    pub(crate) fn detected() -> Cpu {
         // Source: Intel SDM volume 2, CPUID, leaf 7 subleaf 0, ECX bits 27 and 28.
         let leaf7 = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ecx } else { 0 };
         Cpu {
@@ -47,14 +47,14 @@ impl Cpu {
     }
 
     /// The accesses it has for this verb, in the order they are listed to users.
-    pub(super) fn accesses(&self, verb: Verb) -> Vec<Access> {
+    pub(crate) fn accesses(&self, verb: Verb) -> Vec<Access> {
         Access::ALL.into_iter().filter(|access| self.lacks(verb, *access).is_none()).collect()
     }
 
     /// Why it cannot do this; `None` if it can.
     ///
     /// Source: Intel SDM volume 2, the "CPUID feature flag" column of each instruction.
-    pub(super) fn lacks(&self, verb: Verb, access: Access) -> Option<&'static str> {
+    pub(crate) fn lacks(&self, verb: Verb, access: Access) -> Option<&'static str> {
         let Features { sse4_1, avx2, avx512f, movdiri, movdir64b } = self.features;
         let sse4_1 = (sse4_1, "this processor has no SSE4.1");
         let avx2 = (avx2, "this processor has no AVX2");

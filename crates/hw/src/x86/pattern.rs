@@ -1,14 +1,14 @@
 //! The bytes that are stored, and finding them again.
 
 /// Passes after which the values repeat.
-pub(super) const VALUES: u64 = 32;
+pub(crate) const VALUES: u64 = 32;
 
 /// The 8 B that pass `n` stores, wherever it stores; different from those of the passes before it.
 ///
 /// All eight bytes differ from pass to pass and none is zero, so bytes left from another pass or never
 /// written are seen.
 #[inline]
-pub(super) const fn value(n: u64) -> u64 {
+pub(crate) const fn value(n: u64) -> u64 {
     let byte = n % VALUES;
     byte * 0x0101_0101_0101_0101 + 0xd0a1_7121_c251_9232
 }
@@ -16,20 +16,20 @@ pub(super) const fn value(n: u64) -> u64 {
 /// [`value`] eight times: what `MOVDIR64B` moves, for it reads its line from memory.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line(pub(super) [u64; 8]);
+pub(crate) struct Line(pub(crate) [u64; 8]);
 
 /// A line for every value.
-pub(super) type Lines = [Line; VALUES as usize];
+pub(crate) type Lines = [Line; VALUES as usize];
 
 /// The lines, in order.
-pub(super) fn lines() -> Box<Lines> {
+pub(crate) fn lines() -> Box<Lines> {
     Box::new(std::array::from_fn(|n| Line([value(n as u64); 8])))
 }
 
 /// Fills `bytes` with what looks like noise; another `seed` leaves other noise, equal at one place in 256.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), `SplitMix64`.
-pub(super) fn fill(bytes: &mut [u8], seed: u64) {
+pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
     let mix = |z: u64| {
         let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -43,7 +43,7 @@ pub(super) fn fill(bytes: &mut [u8], seed: u64) {
 }
 
 /// Places where both hold the same.
-pub(super) fn equal_bytes(left: &[u8], right: &[u8]) -> u64 {
+pub(crate) fn equal_bytes(left: &[u8], right: &[u8]) -> u64 {
     let pages = left.chunks(4096).zip(right.chunks(4096));
     pages
         .map(
@@ -56,7 +56,7 @@ pub(super) fn equal_bytes(left: &[u8], right: &[u8]) -> u64 {
 
 /// Bytes of `span` that are as a pass storing `value` leaves them: accesses of `width` bytes from its
 /// start on, the rest in 8, 4, 2 and 1 B.
-pub(super) fn stored_bytes(span: &[u8], width: usize, value: u64) -> u64 {
+pub(crate) fn stored_bytes(span: &[u8], width: usize, value: u64) -> u64 {
     let (body, mut rest) = span.split_at(span.len() / width * width);
     let mut stored = matching(body, width.min(8), value);
     for narrower in [8, 4, 2, 1] {

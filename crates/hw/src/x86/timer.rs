@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 /// The time-stamp counter of this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Timer {
+pub(crate) struct Timer {
     hz: u64,
 }
 
 /// The median sample with nothing in it, in cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct EmptySample {
+pub(crate) struct EmptySample {
     /// From the first stamp to the second.
     issue: u64,
     /// From the first to the third, a drain with nothing to drain between.
@@ -29,33 +29,33 @@ impl Timer {
 
     /// A timer whose counter makes `told` cycles a second, if the system's clock agrees; else what the clock says,
     /// for a virtual machine may run on another processor than the one that told.
-    pub(super) fn checked(told: Option<u64>) -> Timer {
+    pub(crate) fn checked(told: Option<u64>) -> Timer {
         Timer { hz: agreed(told, calibrated_hz(Duration::from_millis(20))) }
     }
 
     /// The nearest tick.
-    pub(super) fn ticks(self, cycles: u64) -> Ticks {
+    pub(crate) fn ticks(self, cycles: u64) -> Ticks {
         let hz = u128::from(self.hz);
         let ticks = (u128::from(cycles) * TICKS_PER_S + hz / 2) / hz;
         Ticks(u64::try_from(ticks).unwrap_or(u64::MAX))
     }
 
     /// The cycles that certainly last as long as `span`.
-    pub(super) fn cycles(self, span: Ticks) -> u64 {
+    pub(crate) fn cycles(self, span: Ticks) -> u64 {
         let cycles = (u128::from(span.0) * u128::from(self.hz)).div_ceil(TICKS_PER_S);
         u64::try_from(cycles).unwrap_or(u64::MAX)
     }
 
     /// The two times of a sample, without what the timestamps cost; neither is negative, and what is delivered was
     /// issued before.
-    pub(super) fn sample(self, stamps: &Stamps, empty: EmptySample) -> Sample {
+    pub(crate) fn sample(self, stamps: &Stamps, empty: EmptySample) -> Sample {
         let issue = self.ticks(stamps.issued.saturating_sub(stamps.start).saturating_sub(empty.issue));
         let delivered = self.ticks(stamps.delivered.saturating_sub(stamps.start).saturating_sub(empty.delivered));
         Sample { issue, delivered: delivered.max(issue) }
     }
 
     /// What an empty sample takes from its first timestamp to its second.
-    pub(super) fn cost(self, empty: EmptySample) -> Ticks {
+    pub(crate) fn cost(self, empty: EmptySample) -> Ticks {
         self.ticks(empty.issue)
     }
 }
@@ -64,7 +64,7 @@ impl EmptySample {
     const TRIES: usize = 1001;
 
     /// Takes empty samples and keeps the median of each time.
-    pub(super) fn measured(limits: &Limits<'_>) -> EmptySample {
+    pub(crate) fn measured(limits: &Limits<'_>) -> EmptySample {
         let mut issue = Vec::with_capacity(Self::TRIES);
         let mut delivered = Vec::with_capacity(Self::TRIES);
         for _ in 0..Self::TRIES {
@@ -115,8 +115,8 @@ fn reading() -> (Instant, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::Ending;
     use super::*;
+    use crate::x86::sample::Ending;
 
     const EMPTY: EmptySample = EmptySample { issue: 80, delivered: 150 };
 

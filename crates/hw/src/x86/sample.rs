@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// When a sample has to end early.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits<'a> {
+pub(crate) struct Limits<'a> {
     /// The longest a sample may take, in cycles of the time-stamp counter.
-    pub(super) timeout_cycles: u64,
+    pub(crate) timeout_cycles: u64,
     /// Passes between two looks at the clock and at the flag; at least 1, and so many that a look (20 to 40 ns) is
     /// lost beside them. A sample of no more passes than this has no look in it at all.
-    pub(super) passes_per_look: u64,
+    pub(crate) passes_per_look: u64,
     /// Somebody wants an end.
-    pub(super) interrupted: &'a AtomicBool,
+    pub(crate) interrupted: &'a AtomicBool,
 }
 
 /// How a sample ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// All passes are done.
     Done,
     /// The time was over, or somebody wanted an end, after this many passes.
@@ -32,22 +32,22 @@ pub(super) enum Ending {
 
 /// The time-stamp counter around one sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Stamps {
+pub(crate) struct Stamps {
     /// Before the first instruction.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// After the last instruction; stores may still be buffered.
-    pub(super) issued: u64,
+    pub(crate) issued: u64,
     /// After everything stored can be seen by others.
-    pub(super) delivered: u64,
+    pub(crate) delivered: u64,
     /// Whether all of it was done.
-    pub(super) ending: Ending,
+    pub(crate) ending: Ending,
 }
 
 /// Runs `pass` with the numbers from `first` on (wrapping), `passes` times, between timestamps.
 ///
 /// Compiled into each of the loops: between the stamps there is no call but those `pass` makes.
 #[inline(always)]
-pub(super) fn timed(
+pub(crate) fn timed(
     limits: &Limits<'_>,
     first: u64,
     passes: u64,
@@ -79,7 +79,7 @@ pub(super) fn timed(
 
 /// The counter now, with nothing later started and all earlier instructions done.
 #[inline(always)]
-pub(super) fn stamp_before() -> u64 {
+pub(crate) fn stamp_before() -> u64 {
     let (low, high): (u64, u64);
     // SAFETY: reads a counter; user mode may, or every timer of this system would fault.
     unsafe { asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high, options(nostack, preserves_flags)) };

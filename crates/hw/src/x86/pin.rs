@@ -7,14 +7,14 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 ///
 /// # Errors
 /// What the kernel said.
-pub(super) fn allowed_cpus() -> Result<Vec<usize>, Errno> {
+pub(crate) fn allowed_cpus() -> Result<Vec<usize>, Errno> {
     let mask = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect())
 }
 
 /// Holds the calling thread on one core until dropped; then the old mask is back.
 #[derive(Debug)]
-pub(super) struct Pin {
+pub(crate) struct Pin {
     before: CpuSet,
 }
 
@@ -23,7 +23,7 @@ impl Pin {
     ///
     /// # Errors
     /// What the kernel said, for example that the core is outside the process's cpuset.
-    pub(super) fn to(cpu: usize) -> Result<Pin, Errno> {
+    pub(crate) fn to(cpu: usize) -> Result<Pin, Errno> {
         let before = sched_getaffinity(None)?;
         let mut only = CpuSet::new();
         only.set(cpu);
