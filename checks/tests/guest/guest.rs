@@ -80,7 +80,7 @@ impl Guest {
             "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on {}",
             hardware.kernel
         );
-        let mut arguments: Vec<String> = ["-M", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512M"]
+        let mut arguments: Vec<String> = ["-M", "q35", "-accel", "tcg", "-cpu", "max,+invtsc,x-force-features=on", "-smp", "1", "-m", "512M"]
             .into_iter()
             .chain(["-nodefaults", "-display", "none", "-no-reboot"])
             .map(str::to_owned)
