@@ -80,11 +80,12 @@ impl Guest {
             "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on {}",
             hardware.kernel
         );
-        let mut arguments: Vec<String> = ["-M", "q35", "-accel", "tcg", "-cpu", "max,+invtsc,x-force-features=on", "-smp", "1", "-m", "512M"]
-            .into_iter()
-            .chain(["-nodefaults", "-display", "none", "-no-reboot"])
-            .map(str::to_owned)
-            .collect();
+        let mut arguments: Vec<String> =
+            ["-M", "q35", "-accel", "tcg", "-cpu", "max,+invtsc,x-force-features=on", "-smp", "1", "-m", "512M"]
+                .into_iter()
+                .chain(["-nodefaults", "-display", "none", "-no-reboot"])
+                .map(str::to_owned)
+                .collect();
         arguments.extend(["-kernel".to_owned(), kernel().to_str().unwrap().to_owned()]);
         arguments.extend(["-initrd".to_owned(), format!("{here}/initramfs")]);
         arguments.extend(["-append".to_owned(), kernel_line]);
@@ -269,9 +270,10 @@ fn initramfs(programs: &[&Path]) -> Initramfs {
 }
 
 fn found(folder: &Path, name: &str) -> Option<PathBuf> {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).find_map(|path| {
-        if path.is_dir() { found(&path, name) } else { path.ends_with(name).then_some(path) }
-    })
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find_map(|path| if path.is_dir() { found(&path, name) } else { path.ends_with(name).then_some(path) })
 }
 
 fn stripped(program: &Path) -> Vec<u8> {

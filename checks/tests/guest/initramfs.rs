@@ -39,7 +39,10 @@ impl Initramfs {
         let inode = self.bytes.len();
         let (links, size, name) = (1, content.len(), path.len() + 1);
         // magic, inode, mode, uid, gid, links, mtime, size, device (4 numbers), length of the name, check sum
-        let header = format!("070701{inode:08x}{mode:08x}{0:08x}{0:08x}{links:08x}{0:08x}{size:08x}{0:08x}{0:08x}{0:08x}{0:08x}{name:08x}{0:08x}", 0);
+        let header = format!(
+            "070701{inode:08x}{mode:08x}{0:08x}{0:08x}{links:08x}{0:08x}{size:08x}{0:08x}{0:08x}{0:08x}{0:08x}{name:08x}{0:08x}",
+            0
+        );
         self.bytes.extend(header.bytes().chain(path.bytes()).chain([0]));
         self.pad();
         self.bytes.extend(content);

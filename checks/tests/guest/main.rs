@@ -4,6 +4,7 @@
 //! anything is: an emulator has no caches, no write combining and no link.
 
 mod guest;
+mod host;
 mod initramfs;
 mod topology;
 
