@@ -1,15 +1,15 @@
 //! The machine itself: opening it, running a plan, checking the bytes.
 
 use super::NAME;
-use super::ask::{Ask, Work};
 use super::memory_file::{Calls, MemoryFile, timed_reads, timed_writes};
+use crate::x86::ask::{Ability, Ask, Work};
 use crate::x86::buffer::Buffer;
 use crate::x86::cpu::Cpu;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::{Pin, allowed_cpus};
 use crate::x86::routine::Routine;
-use crate::x86::sample::{Ending, Limits, Stamps};
+use crate::x86::sample::{Delivery, Ending, Limits, Stamps};
 use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
     Clockwork, Confirmed, Facts, Machine, MachineError, Plan, Region, RegionKind, Samples, Unsupported, Verb, Width,
@@ -128,6 +128,18 @@ impl HostMemory {
         HostMemory { interrupted: flag, ..self }
     }
 
+    /// What it can be asked. Between two looks at the clock lie 0.1 ms at an access a cycle, 50 ms at the slowest; a
+    /// pass may store every byte of 64 MiB singly, and as much again.
+    fn ability(&self) -> Ability<'_> {
+        Ability {
+            facts: &self.facts,
+            cpu: &self.cpu,
+            no_other_type: "ordinary memory is WB, and a program cannot change that",
+            weight_per_look: 1 << 18,
+            weight_per_pass: 1 << 27,
+        }
+    }
+
     /// Puts new bytes on the other side of a copy, and makes the file if it is asked for.
     fn prepare(&mut self, ask: &Ask) -> Result<(), MachineError> {
         let copies = match ask.work {
@@ -191,14 +203,14 @@ impl Machine for HostMemory {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        match Ask::of(plan, &self.facts, &self.cpu) {
+        match Ask::of(plan, &self.ability()) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(refusal.into_unsupported(&self.facts)),
         }
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let ask = Ask::of(plan, &self.facts, &self.cpu).map_err(|refusal| refusal.into_error(&self.facts))?;
+        let ask = Ask::of(plan, &self.ability()).map_err(|refusal| refusal.into_error(&self.facts))?;
         samples.clear();
         self.runs += 1;
         self.prepare(&ask)?;
@@ -206,7 +218,12 @@ impl Machine for HostMemory {
 
         let (timer, interrupted) = (self.timer, Arc::clone(&self.interrupted));
         let timeout_cycles = timer.cycles(plan.timeout);
-        let limits = Limits { timeout_cycles, passes_per_look: ask.passes_per_look, interrupted: &interrupted };
+        let limits = Limits {
+            timeout_cycles,
+            passes_per_look: ask.passes_per_look,
+            interrupted: &interrupted,
+            delivery: Delivery::Drained,
+        };
         let empty = EmptySample::measured(&limits);
         samples.timer_cost = timer.cost(empty);
 

@@ -2,6 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
+//! | `ask` | which plans the loops can run, and why not the others |
 //! | `cpu` | which instructions this processor has |
 //! | `pin` | the thread held on one core |
 //! | `loops` | the loads and stores, one loop an instruction |
@@ -11,6 +12,7 @@
 //! | `pattern` | the bytes that are stored, and finding them again |
 //! | `buffer` | ordinary memory, present from the start |
 
+pub(crate) mod ask;
 pub(crate) mod buffer;
 pub(crate) mod cpu;
 pub(crate) mod loops;

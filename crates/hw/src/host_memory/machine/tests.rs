@@ -105,7 +105,7 @@ fn bytes_left_from_an_earlier_run_are_not_confirmed() {
         run(&mut host, &plan, 1);
         // As if the second run's loops had done nothing.
         host.region.bytes_mut()[..4096].copy_from_slice(&left);
-        let ask = Ask::of(&plan, &host.facts, &host.cpu).unwrap();
+        let ask = Ask::of(&plan, &host.ability()).unwrap();
         let confirmed = host.confirmed(&ask, host.runs - 1).unwrap().unwrap();
         assert_eq!(confirmed.claimed_bytes, 4096);
         assert!(confirmed.confirmed_bytes < 64, "{access}: {confirmed:?}");
