@@ -7,12 +7,14 @@
 //! | `loops` | the loads and stores, one loop an instruction |
 //! | `routine` | the closed set of loops, and the choice among them |
 //! | `sample` | the timestamps around one sample |
+//! | `disturbance` | whether something else had a part in a sample |
 //! | `timer` | cycles of the time-stamp counter to ticks, and what the timestamps cost |
 //! | `pattern` | the bytes that are stored, and finding them again |
 //! | `buffer` | ordinary memory, present from the start |
 
 pub(crate) mod buffer;
 pub(crate) mod cpu;
+pub(crate) mod disturbance;
 pub(crate) mod loops;
 pub(crate) mod pattern;
 pub(crate) mod pin;
