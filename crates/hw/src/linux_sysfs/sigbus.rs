@@ -4,7 +4,7 @@
 //! whether the address lies in a guarded window; if so it maps anonymous memory from that page to the window's end, so
 //! that the access goes on and ends nowhere, and notes the address for [`Guard::fault`]. All else goes to whoever
 //! handled SIGBUS before. The handler is there while a guard is, and uses atomics and system calls only, as a handler
-//! may. Source: signal-safety(7); sigaction(2), "The siginfo_t argument to a SA_SIGINFO handler".
+//! may. Source: signal-safety(7); sigaction(2), "The `siginfo_t` argument to a `SA_SIGINFO` handler".
 
 #![allow(unsafe_code)]
 

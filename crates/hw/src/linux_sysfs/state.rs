@@ -76,10 +76,10 @@ impl State {
             match self.links.iter().find(|(other, _)| other == address) {
                 Some((_, is)) if is == was => {}
                 Some((_, is)) => {
-                    changes.push(format!("{address}: the link was {was} before the run and is {is} after it"))
+                    changes.push(format!("{address}: the link was {was} before the run and is {is} after it"));
                 }
                 None => {
-                    changes.push(format!("{address}: the link was {was} before the run and is not reported after it"))
+                    changes.push(format!("{address}: the link was {was} before the run and is not reported after it"));
                 }
             }
         }
