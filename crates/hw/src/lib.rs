@@ -1,12 +1,16 @@
 //! Real ways in: what runs a plan on hardware instead of in a simulator.
 //!
-//! One folder a way in. Today there is one, [`host_memory`]: the ordinary memory of this machine, which
-//! everybody has and which no plan can break. Each is a [`Machine`](lanemark_machine::Machine); start
-//! with [`HostMemory::open`].
+//! One folder a way in, each a [`Machine`](lanemark_machine::Machine):
+//!
+//! - [`host_memory`]: the ordinary memory of this machine, which everybody has and which no plan can break. Start with
+//!   [`HostMemory::open`].
+//! - [`linux_sysfs`]: the BARs of a PCI device through the files that Linux offers for them. It is also a small library:
+//!   start with `linux_sysfs::Card::attach`.
 //!
 //! This is the only room with hand-written `unsafe`. Nothing here prints.
 
 pub mod host_memory;
+pub mod linux_sysfs;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 

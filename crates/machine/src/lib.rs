@@ -20,7 +20,7 @@ pub use cause::Cause;
 pub use error::{MachineError, Unsupported};
 pub use facts::{Clockwork, Facts, Region, RegionKind};
 pub use plan::{DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
-pub use samples::{Confirmed, Sample, Samples, Traffic, Wait};
+pub use samples::{Confirmed, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
 
 /// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
 ///
@@ -40,6 +40,11 @@ pub trait Machine {
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported>;
 
     /// Runs the plan once per wanted sample and fills `samples`.
+    ///
+    /// A machine whose time is real drops a sample that something else than the plan had a part in and counts it in
+    /// [`Samples::dropped`]: the core was taken away, or two clocks disagree on how long it took. It replaces them while
+    /// [`Samples::wants_more`] and then returns what it has, so that `taken` may hold fewer than were wanted, or none.
+    /// Where time is virtual nothing is dropped.
     ///
     /// # Errors
     /// [`MachineError::Unsupported`] before anything is sent; [`MachineError::Timeout`] when the plan's

@@ -43,6 +43,52 @@ pub struct Confirmed {
     pub confirmed_bytes: u64,
 }
 
+/// Samples that were taken and thrown away, because they tell of something else than the plan, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Dropped {
+    /// The core was given to somebody else, or the thread to another core, while the sample ran.
+    pub context_switches: u64,
+    /// Two clocks disagree on how long the sample took: one was stepped, or a virtual machine was paused.
+    pub clock_steps: u64,
+}
+
+impl Dropped {
+    /// All of them.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.context_switches.saturating_add(self.clock_steps)
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, disturbance: Disturbance) {
+        let count = match disturbance {
+            Disturbance::ContextSwitch => &mut self.context_switches,
+            Disturbance::ClockStep => &mut self.clock_steps,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// Why a sample does not count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disturbance {
+    /// See [`Dropped::context_switches`].
+    ContextSwitch,
+    /// See [`Dropped::clock_steps`].
+    ClockStep,
+}
+
+impl Disturbance {
+    /// The name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Disturbance::ContextSwitch => "context_switch",
+            Disturbance::ClockStep => "clock_step",
+        }
+    }
+}
+
 /// What a machine fills: first made for a number of samples, then handed to
 /// [`Machine::run`](crate::Machine::run).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +96,10 @@ pub struct Samples {
     wanted: usize,
     /// The samples, in the order they were taken.
     pub taken: Vec<Sample>,
+    /// How many more there were that do not count; zero where time is virtual.
+    pub dropped: Dropped,
+    /// Those, in the order they were taken, each with how many of `taken` came before it.
+    pub disturbed: Vec<(usize, Sample, Disturbance)>,
     /// What lane 0 waited for; empty where the machine cannot see it.
     pub waits: Vec<Wait>,
     /// What crossed the link; `None` where the machine cannot see it.
@@ -58,6 +108,9 @@ pub struct Samples {
     pub confirmed: Option<Confirmed>,
     /// What an empty sample takes; already subtracted from `taken`.
     pub timer_cost: Ticks,
+    /// What the whole run took in the machine's own time: preparing, warm-up, dropped samples and the check of the
+    /// bytes too. Zero where the machine does not tell.
+    pub spent: Ticks,
 }
 
 impl Samples {
@@ -68,10 +121,13 @@ impl Samples {
         Samples {
             wanted,
             taken: Vec::with_capacity(wanted),
+            dropped: Dropped::default(),
+            disturbed: Vec::new(),
             waits: Vec::new(),
             traffic: None,
             confirmed: None,
             timer_cost: Ticks::ZERO,
+            spent: Ticks::ZERO,
         }
     }
 
@@ -81,12 +137,88 @@ impl Samples {
         self.wanted
     }
 
+    /// Dropped samples are replaced, but no more of them than were wanted, or than this where few were.
+    const LEAST_REPLACED: usize = 4;
+
+    /// Whether a machine goes on: fewer samples than wanted are taken, and not so many dropped that there would be no
+    /// end of it. Then a run returns what it has.
+    ///
+    /// ```
+    /// use lanemark_machine::{Disturbance, Sample, Samples};
+    /// let mut samples = Samples::wanted(10);
+    /// while samples.wants_more() {
+    ///     samples.keep(Sample::default(), Some(Disturbance::ContextSwitch));
+    /// }
+    /// assert_eq!((samples.taken.len(), samples.dropped.context_switches), (0, 20));
+    /// ```
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
+        let most_tries = self.wanted.saturating_add(self.wanted.max(Samples::LEAST_REPLACED));
+        self.taken.len() < self.wanted && self.taken.len() + self.disturbed.len() < most_tries
+    }
+
+    /// Takes a sample, or drops and counts it if something disturbed it.
+    pub fn keep(&mut self, sample: Sample, disturbance: Option<Disturbance>) {
+        match disturbance {
+            None => self.taken.push(sample),
+            Some(disturbance) => {
+                self.dropped.add(disturbance);
+                self.disturbed.push((self.taken.len(), sample, disturbance));
+            }
+        }
+    }
+
     /// Forgets what was taken and keeps the room.
     pub fn clear(&mut self) {
         self.taken.clear();
+        self.dropped = Dropped::default();
+        self.disturbed.clear();
+        self.spent = Ticks::ZERO;
         self.waits.clear();
         self.traffic = None;
         self.confirmed = None;
         self.timer_cost = Ticks::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Option<Disturbance> = None;
+    const SWITCHED: Option<Disturbance> = Some(Disturbance::ContextSwitch);
+
+    /// How many are taken if only every `n`th sample is undisturbed.
+    fn taken(wanted: usize, n: usize) -> (usize, u64) {
+        let mut samples = Samples::wanted(wanted);
+        for place in 1.. {
+            if !samples.wants_more() {
+                break;
+            }
+            samples.keep(Sample::default(), if place % n == 0 { QUIET } else { SWITCHED });
+        }
+        (samples.taken.len(), samples.dropped.count())
+    }
+
+    #[test]
+    fn dropped_samples_are_replaced_as_often_as_samples_were_wanted_and_no_oftener() {
+        assert_eq!(taken(10, 1), (10, 0));
+        assert_eq!(taken(10, 2), (10, 10));
+        assert_eq!(taken(10, 3), (6, 14), "twenty tries, every third of them undisturbed");
+        assert_eq!(taken(1, 5), (1, 4), "five tries at the least");
+        assert_eq!(taken(1, 6), (0, 5));
+    }
+
+    #[test]
+    fn every_reason_has_its_count_and_a_cleared_set_has_none() {
+        let mut samples = Samples::wanted(3);
+        samples.keep(Sample::default(), Some(Disturbance::ClockStep));
+        samples.keep(Sample::default(), None);
+        samples.keep(Sample::default(), SWITCHED);
+        assert_eq!(samples.dropped, Dropped { context_switches: 1, clock_steps: 1 });
+        let places: Vec<usize> = samples.disturbed.iter().map(|(place, ..)| *place).collect();
+        assert_eq!(places, [0, 1]);
+        samples.clear();
+        assert_eq!(samples, Samples::wanted(3));
     }
 }

@@ -7,15 +7,13 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `machine` | [`HostMemory`]: opening, running a plan, checking the bytes |
-//! | `ask` | which plans can be run, and why the others cannot |
 //! | `memory_file` | the file that stands in for a driver |
 //!
-//! The instructions themselves, the timestamps and the memory are those of `x86`, which every way in uses.
+//! Which plans are possible, the instructions themselves, the timestamps and the memory are those of `x86`, which every
+//! way in uses.
 //!
 //! Verified on: Intel Xeon model 207 (KVM guest, 2 cores, TSC 2.3 GHz, CPUID leaf 15H empty), Linux 6.18, glibc 2.36.
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod ask;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

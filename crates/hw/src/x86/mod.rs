@@ -2,20 +2,26 @@
 //!
 //! | file | holds |
 //! | --- | --- |
+//! | `ask` | which plans the loops can run, and why not the others |
 //! | `cpu` | which instructions this processor has |
 //! | `pin` | the thread held on one core |
 //! | `loops` | the loads and stores, one loop an instruction |
 //! | `routine` | the closed set of loops, and the choice among them |
+//! | `run` | the samples of one run of a plan |
 //! | `sample` | the timestamps around one sample |
+//! | `disturbance` | whether something else had a part in a sample |
 //! | `timer` | cycles of the time-stamp counter to ticks, and what the timestamps cost |
 //! | `pattern` | the bytes that are stored, and finding them again |
 //! | `buffer` | ordinary memory, present from the start |
 
+pub(crate) mod ask;
 pub(crate) mod buffer;
 pub(crate) mod cpu;
+pub(crate) mod disturbance;
 pub(crate) mod loops;
 pub(crate) mod pattern;
 pub(crate) mod pin;
 pub(crate) mod routine;
+pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod timer;

@@ -3,6 +3,7 @@
 use super::*;
 use lanemark_machine::{Access, DriverCall, Fence, Lane, Op, Order as StreamOrder, Span, Stream};
 use lanemark_units::Ticks;
+use std::sync::atomic::Ordering;
 
 const REGION: usize = 1 << 20;
 
@@ -27,7 +28,10 @@ fn run(host: &mut HostMemory, plan: &Plan, wanted: usize) -> Samples {
     host.supports(plan).unwrap();
     let mut samples = Samples::wanted(wanted);
     host.run(plan, &mut samples).unwrap();
-    assert_eq!(samples.taken.len(), wanted);
+    // On a busy machine a long sample loses the core, and is dropped.
+    let is_short = samples.taken.len() < wanted;
+    assert!(!is_short || samples.dropped.count() > wanted as u64, "{samples:?}");
+    assert!(samples.spent >= samples.taken.iter().map(|sample| sample.issue).sum());
     assert!(samples.timer_cost > Ticks::ZERO);
     assert!(samples.taken.iter().all(|sample| sample.issue <= sample.delivered));
     assert!(samples.waits.is_empty() && samples.traffic.is_none());
@@ -105,7 +109,7 @@ fn bytes_left_from_an_earlier_run_are_not_confirmed() {
         run(&mut host, &plan, 1);
         // As if the second run's loops had done nothing.
         host.region.bytes_mut()[..4096].copy_from_slice(&left);
-        let ask = Ask::of(&plan, &host.facts, &host.cpu).unwrap();
+        let ask = Ask::of(&plan, &host.ability()).unwrap();
         let confirmed = host.confirmed(&ask, host.runs - 1).unwrap().unwrap();
         assert_eq!(confirmed.claimed_bytes, 4096);
         assert!(confirmed.confirmed_bytes < 64, "{access}: {confirmed:?}");
@@ -267,7 +271,7 @@ fn samples_filled_before_are_forgotten() {
     let mut samples = Samples::wanted(3);
     host.run(&plan, &mut samples).unwrap();
     host.run(&plan, &mut samples).unwrap();
-    assert_eq!(samples.taken.len(), 3);
+    assert!(samples.taken.len() == 3 || samples.dropped.count() > 3, "{samples:?}");
 }
 
 #[test]

@@ -1,15 +1,26 @@
-//! Which plans can be run here, and why the others cannot.
+//! Which plans these loops can run, and why not the others.
 
-use crate::x86::cpu::Cpu;
-use crate::x86::routine::Shape;
+use super::cpu::Cpu;
+use super::routine::Shape;
 use lanemark_machine::{
     Access, DriverCall, Facts, Fence, MachineError, Op, Order, Plan, Span, Stream, Unsupported, Verb,
 };
 
-/// Accesses, or what takes about as long, between two looks at the clock: 0.1 ms at one a cycle, 50 ms at the slowest.
-const WEIGHT_PER_LOOK: u64 = 1 << 18;
-/// The most in one pass, for a pass is not looked into: every byte of 64 MiB singly, and as much again.
-const WEIGHT_PER_PASS: u64 = 1 << 27;
+/// What a way in can be asked: what its machine says about itself, and how slow its slowest access is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ability<'a> {
+    /// What the machine has.
+    pub(crate) facts: &'a Facts,
+    /// What the processor has.
+    pub(crate) cpu: &'a Cpu,
+    /// Why a span cannot be of another memory type than those in the facts.
+    pub(crate) no_other_type: &'static str,
+    /// Accesses, or what takes about as long, between two looks at the clock; a look takes 20 to 40 ns.
+    pub(crate) weight_per_look: u64,
+    /// The most in one pass, for a pass is not looked into.
+    pub(crate) weight_per_pass: u64,
+}
+
 /// What entering the kernel weighs.
 const WEIGHT_OF_A_CALL: u64 = 64;
 /// What starting a copy weighs.
@@ -17,22 +28,22 @@ const WEIGHT_OF_A_COPY: u64 = 16;
 
 /// A plan that can be run, in this machine's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ask {
+pub(crate) struct Ask {
     /// Which of the cores.
-    pub(super) core: usize,
+    pub(crate) core: usize,
     /// Where in the region the span starts.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
     /// Bytes of the span.
-    pub(super) len: usize,
+    pub(crate) len: usize,
     /// What to do with it.
-    pub(super) work: Work,
+    pub(crate) work: Work,
     /// See [`Limits`](crate::x86::sample::Limits).
-    pub(super) passes_per_look: u64,
+    pub(crate) passes_per_look: u64,
 }
 
 /// What one pass does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
+pub(crate) enum Work {
     /// Loads or stores, `count` of full width and `rest` bytes after them.
     Stream { shape: Shape, count: usize, rest: usize },
     /// Calls into the kernel.
@@ -41,7 +52,7 @@ pub(super) enum Work {
 
 /// Why a plan is not run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// The machine has not got it.
     Unsupported {
         what: String,
@@ -56,7 +67,7 @@ impl Refusal {
     }
 
     /// As [`supports`](lanemark_machine::Machine::supports) tells it.
-    pub(super) fn into_unsupported(self, facts: &Facts) -> Unsupported {
+    pub(crate) fn into_unsupported(self, facts: &Facts) -> Unsupported {
         let (what, because) = match self {
             Refusal::Unsupported { what, because } => (what, because),
             Refusal::OutOfRange(span) => {
@@ -68,7 +79,7 @@ impl Refusal {
     }
 
     /// As [`run`](lanemark_machine::Machine::run) tells it.
-    pub(super) fn into_error(self, facts: &Facts) -> MachineError {
+    pub(crate) fn into_error(self, facts: &Facts) -> MachineError {
         match self {
             Refusal::OutOfRange(Span { at, len, .. }) => {
                 MachineError::OutOfRange { machine: facts.name.clone(), at, len, regions: regions(facts) }
@@ -84,7 +95,8 @@ fn regions(facts: &Facts) -> String {
 
 impl Ask {
     /// What `plan` asks for, if it can be run.
-    pub(super) fn of(plan: &Plan, facts: &Facts, cpu: &Cpu) -> Result<Ask, Refusal> {
+    pub(crate) fn of(plan: &Plan, ability: &Ability<'_>) -> Result<Ask, Refusal> {
+        let facts = ability.facts;
         let [lane] = plan.lanes.as_slice() else {
             let what = format!("a plan of {} lanes", plan.lanes.len());
             return Err(Refusal::new(what, "its loops run on one core at a time"));
@@ -97,16 +109,16 @@ impl Ask {
             return Err(Refusal::new(format!("core {}", lane.core), because));
         }
         let (span, work, weight) = match lane.body.as_slice() {
-            [Op::Stream(stream)] => Self::stream(stream, None, facts, cpu)?,
-            [Op::Stream(stream), Op::Fence(after)] => Self::stream(stream, Some(*after), facts, cpu)?,
-            [Op::Driver(call)] => Self::driver(call, facts)?,
+            [Op::Stream(stream)] => Self::stream(stream, None, ability)?,
+            [Op::Stream(stream), Op::Fence(after)] => Self::stream(stream, Some(*after), ability)?,
+            [Op::Driver(call)] => Self::driver(call, ability)?,
             body => {
                 let names: Vec<&str> = body.iter().map(name).collect();
                 let because = "its loops are written for one stream, one stream and a fence, or driver calls";
                 return Err(Refusal::new(format!("a pass of [{}]", names.join(", ")), because));
             }
         };
-        if weight > WEIGHT_PER_PASS {
+        if weight > ability.weight_per_pass {
             let because = "one pass could not be ended when the time is over; make it shorter and take more passes";
             return Err(Refusal::new("a pass of that many accesses", because));
         }
@@ -115,20 +127,20 @@ impl Ask {
             offset: span.at.offset as usize,
             len: span.len as usize,
             work,
-            passes_per_look: (WEIGHT_PER_LOOK / weight.max(1)).max(1),
+            passes_per_look: (ability.weight_per_look / weight.max(1)).max(1),
         })
     }
 
-    fn stream(stream: &Stream, after: Option<Fence>, facts: &Facts, cpu: &Cpu) -> Result<(Span, Work, u64), Refusal> {
+    fn stream(stream: &Stream, after: Option<Fence>, ability: &Ability<'_>) -> Result<(Span, Work, u64), Refusal> {
         let &Stream { verb, access, span, order, fence_each } = stream;
         let what = || format!("{access} to {}", if verb == Verb::Load { "load" } else { "store" });
-        if let Some(because) = cpu.lacks(verb, access) {
+        if let Some(because) = ability.cpu.lacks(verb, access) {
             return Err(Refusal::new(what(), because));
         }
         if [fence_each, after].contains(&Some(Fence::Interrupt)) {
             return Err(Refusal::new("an interrupt as a fence", "a program cannot take one at a place of its choice"));
         }
-        within(span, facts)?;
+        within(span, ability)?;
         let alignment = match access {
             Access::Movdir64b => 64,
             Access::NonTemporal(width) if width.is_vector() => width.bytes(),
@@ -155,16 +167,19 @@ impl Ask {
         Ok((span, Work::Stream { shape, count: count as usize, rest: rest as usize }, weight))
     }
 
-    fn driver(call: &DriverCall, facts: &Facts) -> Result<(Span, Work, u64), Refusal> {
+    fn driver(call: &DriverCall, ability: &Ability<'_>) -> Result<(Span, Work, u64), Refusal> {
         let &DriverCall { verb, span, call_bytes, width } = call;
         if call_bytes == 0 {
             return Err(Refusal::new("a driver call of 0 B", "any number of them moves nothing"));
         }
-        if facts.driver_width != Some(width) {
+        if ability.facts.driver_width.is_none() {
+            return Err(Refusal::new("a driver call", "there is no driver to call"));
+        }
+        if ability.facts.driver_width != Some(width) {
             let because = "the kernel chooses how it copies; the width stands in the facts";
             return Err(Refusal::new(format!("a driver that copies {} B at a time", width.bytes()), because));
         }
-        within(span, facts)?;
+        within(span, ability)?;
         let call_bytes = call_bytes.min(span.len.max(1));
         let weight = span.len.div_ceil(call_bytes) * WEIGHT_OF_A_CALL + span.len / 8;
         Ok((span, Work::Driver { verb, call_bytes: call_bytes as usize }, weight))
@@ -172,10 +187,10 @@ impl Ask {
 }
 
 /// Refuses a span outside the regions or of another memory type.
-fn within(span: Span, facts: &Facts) -> Result<(), Refusal> {
+fn within(span: Span, ability: &Ability<'_>) -> Result<(), Refusal> {
+    let facts = ability.facts;
     if !facts.memory_types.contains(&span.memory_type) {
-        let because = "ordinary memory is WB, and a program cannot change that";
-        return Err(Refusal::new(format!("a span that is {}", span.memory_type), because));
+        return Err(Refusal::new(format!("a span that is {}", span.memory_type), ability.no_other_type));
     }
     let fits = facts.regions.iter().any(|region| {
         let inside = span.at.offset.checked_sub(region.at.offset);

@@ -1,0 +1,202 @@
+//! What may be touched, in the user's words: `2:0..4KiB:storage`.
+
+use lanemark_units::{format_size, parse_size};
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes of one BAR that a user names, and what stands behind them.
+///
+/// Written `BAR:FROM..TO`, `TO` not included, with what stands behind it after another colon: `storage`, `registers`,
+/// `registers:write` or `registers:write-only`. `FROM` and `TO` are sizes, or hexadecimal with `0x`.
+///
+/// ```
+/// use lanemark_hw::linux_sysfs::{Kind, Range};
+/// let range: Range = "2:0..4KiB".parse().unwrap();
+/// assert_eq!((range.bar, range.from, range.to, range.kind), (2, 0, 4096, None));
+/// let doorbell: Range = "0:0x1000..0x1004:registers:write-only".parse().unwrap();
+/// assert_eq!(doorbell.kind, Some(Kind::Registers { may_load: false, may_store: true }));
+/// assert!("2:4KiB..4KiB".parse::<Range>().is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Which BAR, 0 to 5.
+    pub bar: u8,
+    /// The offset of its first byte in the BAR.
+    pub from: u64,
+    /// The offset just behind its last byte.
+    pub to: u64,
+    /// What stands behind it; `None` leaves it to the BAR: a prefetchable one is storage, another one registers that
+    /// are only loaded.
+    pub kind: Option<Kind>,
+}
+
+/// What stands behind a range, and so what may be done to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Bytes that stay as they were written: loaded and stored by every instruction. What was there is lost.
+    Storage,
+    /// Registers: plans make plain accesses of 4 B only, each at a multiple of 4, for every device takes those.
+    Registers {
+        /// Whether they may be loaded; a load can have side effects.
+        may_load: bool,
+        /// Whether they may be stored to; only where the user says so.
+        may_store: bool,
+    },
+}
+
+impl Kind {
+    /// Every kind with its name.
+    pub const ALL: [(&str, Kind); 4] = [
+        ("storage", Kind::Storage),
+        ("registers", Kind::Registers { may_load: true, may_store: false }),
+        ("registers:write", Kind::Registers { may_load: true, may_store: true }),
+        ("registers:write-only", Kind::Registers { may_load: false, may_store: true }),
+    ];
+
+    /// Whether a load may go there.
+    #[must_use]
+    pub const fn may_load(self) -> bool {
+        matches!(self, Kind::Storage | Kind::Registers { may_load: true, .. })
+    }
+
+    /// Whether a store may go there.
+    #[must_use]
+    pub const fn may_store(self) -> bool {
+        matches!(self, Kind::Storage | Kind::Registers { may_store: true, .. })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name =
+            Kind::ALL.iter().find(|(_, kind)| kind == self).map_or("registers nobody may touch", |(name, _)| name);
+        f.write_str(name)
+    }
+}
+
+/// A text that is no range of a BAR.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "'{text}' names no range of a BAR: {because}; write for example 2:0..4KiB, 2:0x1000..0x2000:storage or 0:0..64:registers"
+)]
+pub struct NotARange {
+    /// What was read.
+    pub text: String,
+    /// What is wrong with it.
+    pub because: String,
+}
+
+impl Range {
+    /// Its length in bytes; never 0 for one that was read.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Whether it has no byte.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.to <= self.from
+    }
+
+    /// Whether both have a byte in common.
+    #[must_use]
+    pub const fn overlaps(&self, other: &Range) -> bool {
+        self.bar == other.bar && self.from < other.to && other.from < self.to
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}..{}", self.bar, format_size(self.from), format_size(self.to))?;
+        self.kind.map_or(Ok(()), |kind| write!(f, ":{kind}"))
+    }
+}
+
+impl FromStr for Range {
+    type Err = NotARange;
+
+    fn from_str(text: &str) -> Result<Range, NotARange> {
+        let not = |because: String| NotARange { text: text.to_owned(), because };
+        let (bar, rest) = text.split_once(':').ok_or_else(|| not("it has no colon after the BAR".to_owned()))?;
+        let (offsets, kind) = rest.split_once(':').map_or((rest, None), |(offsets, kind)| (offsets, Some(kind)));
+        let bar =
+            bar.parse().ok().filter(|bar| *bar < 6).ok_or_else(|| not("the BAR is a number from 0 to 5".to_owned()))?;
+        let (from, to) =
+            offsets.split_once("..").ok_or_else(|| not("there is no '..' between two offsets".to_owned()))?;
+        let (from, to) = (offset(from).map_err(not)?, offset(to).map_err(not)?);
+        if from >= to {
+            return Err(not("it has no byte: the second offset is the one behind its last byte".to_owned()));
+        }
+        let known = |name: &str| Kind::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+        let names = || Kind::ALL.map(|(name, _)| name).join(", ");
+        let kind = kind.map(|name| known(name).ok_or_else(|| not(format!("'{name}' is none of {}", names()))));
+        Ok(Range { bar, from, to, kind: kind.transpose()? })
+    }
+}
+
+fn offset(text: &str) -> Result<u64, String> {
+    match text.strip_prefix("0x") {
+        Some(digits) if !digits.starts_with('+') => {
+            u64::from_str_radix(digits, 16).map_err(|_| format!("'{text}' is no hexadecimal offset"))
+        }
+        Some(_) => Err(format!("'{text}' is no hexadecimal offset")),
+        None => parse_size(text).map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_reads_back_as_itself() {
+        for (name, kind) in Kind::ALL {
+            let range: Range = format!("1:64..0x80:{name}").parse().unwrap();
+            assert_eq!(range, Range { bar: 1, from: 64, to: 128, kind: Some(kind) });
+            assert_eq!(range.to_string().parse(), Ok(range));
+        }
+    }
+
+    #[test]
+    fn registers_are_not_stored_to_unless_somebody_says_so() {
+        let may = |name: &str| {
+            let kind = Kind::ALL.iter().find(|(known, _)| *known == name).unwrap().1;
+            (kind.may_load(), kind.may_store())
+        };
+        assert_eq!(may("storage"), (true, true));
+        assert_eq!(may("registers"), (true, false));
+        assert_eq!(may("registers:write"), (true, true));
+        assert_eq!(may("registers:write-only"), (false, true));
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused_with_the_reason_and_an_example() {
+        for (text, word) in [
+            ("", "colon"),
+            ("2", "colon"),
+            ("6:0..64", "0 to 5"),
+            ("x:0..64", "0 to 5"),
+            ("2:64", "'..'"),
+            ("2:64..64", "no byte"),
+            ("2:65..64", "no byte"),
+            ("2:0..4K", "4K"),
+            ("2:0..0xg", "hexadecimal"),
+            ("2:0x+1..64", "hexadecimal"),
+            ("2:0..64:", "''"),
+            ("2:0..64:fifo", "registers:write-only"),
+            ("2:0..64:storage:write", "'storage:write'"),
+        ] {
+            let error = text.parse::<Range>().unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("2:0..4KiB"), "{error}");
+        }
+    }
+
+    #[test]
+    fn neighbours_do_not_overlap_and_one_byte_more_does() {
+        let range = |text: &str| text.parse::<Range>().unwrap();
+        assert!(!range("2:0..64").overlaps(&range("2:64..128")));
+        assert!(range("2:0..65").overlaps(&range("2:64..128")));
+        assert!(!range("2:0..65").overlaps(&range("0:64..128")));
+    }
+}

@@ -1,0 +1,174 @@
+//! How a device and the links above it are: speed, width and error counters, before a measurement and after it.
+
+use super::system::text;
+use super::{Address, Device};
+use lanemark_wire::link::{Generation, Lanes};
+use std::fmt;
+use std::path::Path;
+
+/// The state of the links between a device and the root complex, and of the error counters along them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct State {
+    /// The link state that each function on the way reports, from the device up; functions without a link are left out.
+    pub links: Vec<(Address, Link)>,
+    /// Error counters that the kernel keeps, in the order it lists them.
+    pub errors: Vec<ErrorCount>,
+}
+
+/// A trained link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Its speed.
+    pub generation: Generation,
+    /// Its width.
+    pub lanes: Lanes,
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gen{} x{}", self.generation.number(), self.lanes.count())
+    }
+}
+
+/// One counter of errors (AER).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ErrorCount {
+    /// Whose.
+    pub device: Address,
+    /// `correctable`, `nonfatal` or `fatal`.
+    pub severity: &'static str,
+    /// The error's name in the kernel, such as `BadTLP`.
+    pub name: String,
+    /// How many so far.
+    pub count: u64,
+}
+
+const COUNTERS: [(&str, &str); 3] =
+    [("aer_dev_correctable", "correctable"), ("aer_dev_nonfatal", "nonfatal"), ("aer_dev_fatal", "fatal")];
+
+impl State {
+    /// Of this moment. What the kernel does not say is left out.
+    #[must_use]
+    pub fn now(device: &Device) -> State {
+        let (mut links, mut errors) = (Vec::new(), Vec::new());
+        for (address, folder) in device.and_above() {
+            links.extend(link(&folder).map(|link| (address, link)));
+            for (file, severity) in COUNTERS {
+                let text = text(&folder.join(file)).unwrap_or_default();
+                errors.extend(counts(&text).map(|(name, count)| ErrorCount { device: address, severity, name, count }));
+            }
+        }
+        State { links, errors }
+    }
+
+    /// The slowest link between the device and the root complex; `None` where none is known.
+    #[must_use]
+    pub fn slowest_link(&self) -> Option<(Address, Link)> {
+        let rate = |link: &Link| lanemark_wire::link::bytes_per_s(link.generation, link.lanes);
+        self.links.iter().copied().min_by_key(|(_, link)| rate(link))
+    }
+
+    /// What has changed since `before`, a sentence each without a full stop.
+    #[must_use]
+    pub fn changes_since(&self, before: &State) -> Vec<String> {
+        let mut changes = Vec::new();
+        for (address, was) in &before.links {
+            match self.links.iter().find(|(other, _)| other == address) {
+                Some((_, is)) if is == was => {}
+                Some((_, is)) => {
+                    changes.push(format!("{address}: the link was {was} before the run and is {is} after it"));
+                }
+                None => {
+                    changes.push(format!("{address}: the link was {was} before the run and is not reported after it"));
+                }
+            }
+        }
+        for is in &self.errors {
+            let same = |was: &&ErrorCount| (was.device, was.severity, &was.name) == (is.device, is.severity, &is.name);
+            let was = before.errors.iter().find(same).map_or(0, |was| was.count);
+            if is.count != was {
+                let ErrorCount { device, severity, name, count } = is;
+                changes.push(format!("{device}: {severity} errors {name}: {was} before the run, {count} after it"));
+            }
+        }
+        changes
+    }
+}
+
+/// The link state in a function's folder: speeds such as `16.0 GT/s PCIe`, widths such as `16`; 0 or `Unknown` is no link.
+fn link(folder: &Path) -> Option<Link> {
+    let speed = text(&folder.join("current_link_speed")).ok()?;
+    let width = text(&folder.join("current_link_width")).ok()?;
+    let generation = match speed.split_whitespace().next()? {
+        "2.5" => 1,
+        "5.0" | "5" => 2,
+        "8.0" | "8" => 3,
+        "16.0" | "16" => 4,
+        "32.0" | "32" => 5,
+        _ => return None,
+    };
+    Some(Link { generation: Generation::from_number(generation)?, lanes: Lanes::new(width.trim().parse().ok()?)? })
+}
+
+/// Names and counts of a file such as `aer_dev_fatal`: a line each, the last the total, which says nothing new.
+fn counts(text: &str) -> impl Iterator<Item = (String, u64)> {
+    text.lines().filter_map(|line| {
+        let (name, count) = line.rsplit_once(' ')?;
+        Some((name.to_owned(), count.parse().ok()?)).filter(|_| !name.starts_with("TOTAL"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux_sysfs::System;
+
+    /// A card behind a switch behind a root port.
+    fn tree() -> (tempfile::TempDir, Device) {
+        let root = tempfile::tempdir().unwrap();
+        let above = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
+        let card = root.path().join(above).join("0000:02:00.0");
+        std::fs::create_dir_all(&card).unwrap();
+        std::fs::create_dir_all(root.path().join("sys/bus/pci/devices")).unwrap();
+        std::os::unix::fs::symlink(&card, root.path().join("sys/bus/pci/devices/0000:02:00.0")).unwrap();
+        let write = |folder: &Path, speed: &str, width: &str| {
+            std::fs::write(folder.join("current_link_speed"), speed).unwrap();
+            std::fs::write(folder.join("current_link_width"), width).unwrap();
+        };
+        write(&card, "16.0 GT/s PCIe\n", "16\n");
+        write(card.parent().unwrap(), "2.5 GT/s PCIe\n", "1\n");
+        write(card.parent().unwrap().parent().unwrap(), "Unknown\n", "0\n");
+        std::fs::write(card.join("aer_dev_correctable"), "RxErr 0\nBadTLP 3\nTOTAL_ERR_COR 3\n").unwrap();
+        let device = Device::find(&System::at(root.path()), "02:00.0".parse().unwrap()).unwrap();
+        (root, device)
+    }
+
+    #[test]
+    fn the_links_up_to_the_root_complex_are_found_and_the_slowest_is_told() {
+        let (_root, device) = tree();
+        let state = State::now(&device);
+        let shown: Vec<String> = state.links.iter().map(|(address, link)| format!("{address} {link}")).collect();
+        assert_eq!(shown, ["0000:02:00.0 Gen4 x16", "0000:01:00.0 Gen1 x1"]);
+        let (address, slowest) = state.slowest_link().unwrap();
+        assert_eq!((address.to_string().as_str(), slowest.to_string().as_str()), ("0000:01:00.0", "Gen1 x1"));
+    }
+
+    #[test]
+    fn a_counter_that_moved_and_a_link_that_changed_are_told_and_nothing_else() {
+        let (_root, device) = tree();
+        let before = State::now(&device);
+        assert_eq!(State::now(&device).changes_since(&before), Vec::<String>::new());
+        std::fs::write(device.path("aer_dev_correctable"), "RxErr 0\nBadTLP 4\nTOTAL_ERR_COR 4\n").unwrap();
+        std::fs::write(device.path("current_link_width"), "8\n").unwrap();
+        let changes = State::now(&device).changes_since(&before);
+        assert_eq!(
+            changes,
+            [
+                "0000:02:00.0: the link was Gen4 x16 before the run and is Gen4 x8 after it",
+                "0000:02:00.0: correctable errors BadTLP: 3 before the run, 4 after it",
+            ]
+        );
+        std::fs::remove_file(device.path("current_link_speed")).unwrap();
+        assert!(State::now(&device).changes_since(&before)[0].ends_with("is not reported after it"));
+    }
+}

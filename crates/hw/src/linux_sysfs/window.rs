@@ -1,0 +1,199 @@
+//! A range of a BAR in this process's memory, with one memory type, until dropped.
+
+#![allow(unsafe_code)]
+
+use super::attachment::Place;
+use super::effective::{MappedType, mapped_type};
+use super::sigbus::{Guard, PAGE};
+use super::{CardError, Device};
+use lanemark_units::{BarOffset, MemoryType};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::path::PathBuf;
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, PoisonError};
+
+/// A mapped range. Whole pages are mapped, as the processor wants it; only the range is given out.
+#[derive(Debug)]
+pub(super) struct Window {
+    device: Device,
+    place: Place,
+    /// The first page.
+    pages: NonNull<u8>,
+    /// Bytes of all pages.
+    pages_len: usize,
+    /// Where in the pages the range starts.
+    lead: usize,
+    mapped: MappedType,
+    /// Dropped before the pages are, see `drop`.
+    guard: Option<Guard>,
+    _held: Held,
+}
+
+// SAFETY: a Window owns its mapping alone; the mapping is the process's, not a thread's.
+unsafe impl Send for Window {}
+
+/// The file through which a BAR is mapped as `memory_type`; `None` for a type that sysfs does not offer.
+pub(super) fn file_of(device: &Device, bar: u8, memory_type: MemoryType) -> Option<PathBuf> {
+    match memory_type {
+        MemoryType::Uc => Some(device.path(&format!("resource{bar}"))),
+        MemoryType::Wc => Some(device.path(&format!("resource{bar}_wc"))),
+        MemoryType::Wt | MemoryType::Wp | MemoryType::Wb => None,
+    }
+}
+
+impl Window {
+    /// Maps the range of `place` as `memory_type`, and reads back which type came of it where the system tells.
+    ///
+    /// A range that must not be stored to is mapped read-only.
+    ///
+    /// # Errors
+    /// Everything that [`CardError`] has about files, mappings and types.
+    pub(super) fn open(device: &Device, place: &Place, memory_type: MemoryType) -> Result<Window, CardError> {
+        let (address, bar, range) = (device.address(), place.bar.number, place.range);
+        let path = file_of(device, bar, memory_type).ok_or_else(|| CardError::Unsupported {
+            device: address,
+            because: format!("sysfs maps a BAR as UC or WC, not as {memory_type}"),
+        })?;
+        let held = Held::take(device, bar, memory_type)?;
+        let (access, protection) = if place.kind.may_store() {
+            (OFlags::RDWR, ProtFlags::READ | ProtFlags::WRITE)
+        } else {
+            (OFlags::RDONLY, ProtFlags::READ)
+        };
+        let file =
+            open(&path, access | OFlags::CLOEXEC | OFlags::SYNC, Mode::empty()).map_err(|error| match error {
+                Errno::NOENT if !device.path("config").exists() => {
+                    device.gone(format!("{} has vanished", path.display()))
+                }
+                Errno::NOENT if memory_type == MemoryType::Wc => {
+                    CardError::NoWriteCombining { device: address, bar, path: path.clone() }
+                }
+                Errno::NOENT => CardError::NoResourceFile { device: address, path: path.clone() },
+                Errno::ACCESS => CardError::Permission { device: address, path: path.clone() },
+                Errno::PERM => CardError::LockedDown { device: address, bar },
+                other => device.os("opening", path.clone(), other.into()),
+            })?;
+        // A BAR shorter than a page starts anywhere in one; the kernel maps that page.
+        let in_page = place.bar.start.0 % PAGE as u64;
+        let first = range.from / PAGE as u64 * PAGE as u64;
+        let lead = (in_page + range.from - first) as usize;
+        let pages_len = (lead + range.len() as usize).next_multiple_of(PAGE);
+        // SAFETY: no address is asked for, so no existing mapping is replaced.
+        let pages = unsafe { mmap(ptr::null_mut(), pages_len, protection, MapFlags::SHARED, &file, first) };
+        let pages = pages.map_err(|error| match error {
+            Errno::PERM => CardError::LockedDown { device: address, bar },
+            Errno::INVAL => CardError::Claimed { device: address, range },
+            Errno::NODEV => CardError::NoResourceFile { device: address, path: path.clone() },
+            other => device.os("mapping", path.clone(), other.into()),
+        })?;
+        let refused = |error: Errno| device.os("mapping", path.clone(), error.into());
+        let pages = NonNull::new(pages.cast()).ok_or_else(|| refused(Errno::NOMEM))?;
+        let not_yet = MappedType { found: None, because: String::new() };
+        let (device, place) = (device.clone(), place.clone());
+        let mut window = Window { device, place, pages, pages_len, lead, mapped: not_yet, guard: None, _held: held };
+        window.guard = Some(Guard::over(pages.as_ptr(), pages_len).map_err(refused)?);
+        window.mapped = window.read_back(memory_type)?;
+        Ok(window)
+    }
+
+    /// The type that came of it, which must be the one asked for where it is told.
+    fn read_back(&self, asked: MemoryType) -> Result<MappedType, CardError> {
+        let Place { range, bar, .. } = self.place.clone();
+        let device = self.device.address();
+        let other = |found: String, because: String| CardError::OtherType { device, range, asked, found, because };
+        let mapped = mapped_type(&self.device, &range, bar.start)
+            .map_err(|because| other("of no known type".to_owned(), because))?;
+        match mapped.found {
+            Some(found) if found != asked => {
+                let hint = "another mapping of the same pages (a driver's, another program's) or an MTRR decides";
+                Err(other(found.to_string(), format!("{hint}; {}", mapped.because)))
+            }
+            _ => Ok(mapped),
+        }
+    }
+
+    /// Which type it has, and how that is known.
+    pub(super) const fn mapped(&self) -> &MappedType {
+        &self.mapped
+    }
+
+    /// What is mapped.
+    pub(super) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The device it belongs to.
+    pub(super) const fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The pointer to `offset` of the BAR, from where `len` bytes lie in the range.
+    ///
+    /// # Errors
+    /// [`CardError::OutOfRange`].
+    pub(super) fn at(&self, offset: u64, len: u64) -> Result<*mut u8, CardError> {
+        let range = self.place.range;
+        let inside = offset >= range.from && offset <= range.to && len <= range.to - offset;
+        if !inside {
+            let at = BarOffset { bar: range.bar, offset };
+            return Err(CardError::OutOfRange { device: self.device.address(), at, len, range });
+        }
+        let in_pages = self.lead + (offset - range.from) as usize;
+        Ok(self.pages.as_ptr().wrapping_add(in_pages))
+    }
+
+    /// Refuses what was done through this window if it vanished meanwhile.
+    ///
+    /// # Errors
+    /// [`CardError::BusError`] with the first place that faulted.
+    pub(super) fn check(&self) -> Result<(), CardError> {
+        let Some(fault) = self.guard.as_ref().and_then(Guard::fault) else { return Ok(()) };
+        let in_pages = fault - self.pages.as_ptr() as usize;
+        let offset = (self.place.range.from + in_pages as u64).saturating_sub(self.lead as u64);
+        let at = BarOffset { bar: self.place.range.bar, offset };
+        Err(CardError::BusError { device: self.device.address(), at })
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // The guard first: a window that is not ours any more must not be mended.
+        self.guard = None;
+        // SAFETY: the range is the one mapped in `open`, and pointers into it are used only while the window is borrowed.
+        let unmapped = unsafe { munmap(self.pages.as_ptr().cast(), self.pages_len) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
+    }
+}
+
+/// The BARs this process has mapped, and as what: the kernel changes the type of a second mapping without a word.
+static HELD: Mutex<Vec<(PathBuf, u8, MemoryType)>> = Mutex::new(Vec::new());
+
+/// A BAR held with one memory type.
+#[derive(Debug)]
+struct Held(PathBuf, u8, MemoryType);
+
+impl Held {
+    fn take(device: &Device, bar: u8, asked: MemoryType) -> Result<Held, CardError> {
+        let folder = device.path("");
+        let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., held)) =
+            all.iter().find(|(other, number, held)| (other, *number) == (&folder, bar) && *held != asked)
+        {
+            return Err(CardError::HeldOtherwise { device: device.address(), bar, held: *held, asked });
+        }
+        all.push((folder.clone(), bar, asked));
+        Ok(Held(folder, bar, asked))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let this = |(folder, bar, kind): &(PathBuf, u8, MemoryType)| (folder, *bar, *kind) == (&self.0, self.1, self.2);
+        if let Some(place) = all.iter().position(this) {
+            all.swap_remove(place);
+        }
+    }
+}
