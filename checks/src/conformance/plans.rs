@@ -4,9 +4,7 @@ use lanemark_machine::{
     Access, DriverCall, Facts, Fence, Lane, Op, Order, Plan, Region, RegionKind, Span, Stream, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
-
-/// Bytes at the start of the storage region that the plans here keep to, but for those that look at its end.
-pub const REACH: u64 = 8 << 10;
+use std::ops::Range;
 
 /// Where bandwidth is asked for, or whatever there is.
 pub fn ground(facts: &Facts) -> Option<&Region> {
@@ -143,16 +141,31 @@ pub fn outside(facts: &Facts) -> Vec<Plan> {
     plans
 }
 
-/// Stores whose bytes can be looked at afterwards: every instruction, every memory type, several lengths.
-pub fn checkable_stores(facts: &Facts) -> Vec<Plan> {
+/// A load of the last byte of a region.
+pub fn last_byte(region: &Region, facts: &Facts) -> Plan {
+    let memory_type = facts.memory_types.first().copied().unwrap_or(MemoryType::Uc);
+    stream(Verb::Load, Access::Plain(Width::B1), span(region, region.len - 1, 1, memory_type))
+}
+
+/// A store whose bytes can be looked at afterwards.
+pub struct Store {
+    /// What is run.
+    pub plan: Plan,
+    /// The bytes of the storage region that it stores to.
+    pub range: Range<usize>,
+}
+
+/// Every instruction, every memory type, several places and lengths.
+pub fn checkable_stores(facts: &Facts) -> Vec<Store> {
     let Some(region) = facts.storage() else { return Vec::new() };
-    let mut plans = Vec::new();
+    let mut stores = Vec::new();
     for access in &facts.stores {
         for memory_type in &facts.memory_types {
             for (at, len) in [(0, 64), (64, 4096), (128, 3), (1024, 4096 + 9)] {
-                plans.push(stream(Verb::Store, *access, span(region, at, len, *memory_type)));
+                let plan = stream(Verb::Store, *access, span(region, at, len, *memory_type));
+                stores.push(Store { plan, range: at as usize..(at + len) as usize });
             }
         }
     }
-    plans
+    stores
 }
