@@ -1,7 +1,7 @@
 //! One body per promise.
 
 use super::{Opened, Subject, plans};
-use lanemark_machine::{Clockwork, Facts, Machine, MachineError, Plan, RegionKind, Samples};
+use lanemark_machine::{Clockwork, Facts, Machine, MachineError, Op, Plan, RegionKind, Samples};
 use lanemark_units::Ticks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -172,12 +172,21 @@ pub(super) fn count(subject: &dyn Subject) -> Kept {
     Ok(())
 }
 
+/// Whether the last instruction of a pass moves bytes, so that a sample is issued before it is delivered. What was
+/// stored before a fence may have arrived long before the fence is done.
+fn ends_with_an_access(plan: &Plan) -> bool {
+    let last = plan.lanes.first().and_then(|lane| lane.body.last());
+    matches!(last, Some(Op::Stream(stream)) if stream.fence_each.is_none())
+}
+
 pub(super) fn order(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
     let machine = opened.machine();
     for plan in supported(machine)? {
         for sample in run(machine, &plan, 2)?.taken {
-            hold!(sample.issue <= sample.delivered, "{plan:?} gave {sample:?}");
+            let in_order = sample.issue <= sample.delivered || !ends_with_an_access(&plan);
+            let took_time = sample.delivered > Ticks::ZERO || plan.bytes_per_sample() == 0;
+            hold!(in_order && took_time, "{plan:?} gave {sample:?}");
         }
     }
     Ok(())
@@ -218,10 +227,9 @@ pub(super) fn timeout(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
     let plan = ordinary(&facts_of(&mut *opened))?;
     let timeout = Ticks::whole_ns(5_000_000);
-    for endless in [
-        Plan { passes: u64::MAX, timeout, ..plan.clone() },
-        Plan { warmup_passes: u64::MAX, timeout, ..plan.clone() },
-    ] {
+    for endless in
+        [Plan { passes: u64::MAX, timeout, ..plan.clone() }, Plan { warmup_passes: u64::MAX, timeout, ..plan.clone() }]
+    {
         let error = opened.machine().run(&endless, &mut Samples::wanted(2)).err();
         let Some(MachineError::Timeout { after, waiting_for, .. }) = &error else {
             return Err(format!("{endless:?} gave {error:?}"));
@@ -260,13 +268,13 @@ pub(super) fn independence(subject: &dyn Subject) -> Kept {
     let mut first = opened(subject);
     let facts = facts_of(&mut *first);
     let runs = supported(first.machine())?;
-    let others: Vec<&Plan> = runs.iter().step_by(runs.len().div_ceil(12)).collect();
     let plan = ordinary(&facts)?;
     let alone = run(first.machine(), &plan, 3)?;
-    for other in others {
-        let mut after = opened(subject);
-        run(after.machine(), other, 2)?;
-        let again = run(after.machine(), &plan, 3)?;
+    drop(first);
+    let mut second = opened(subject);
+    for other in runs.iter().step_by(runs.len().div_ceil(20)) {
+        run(second.machine(), other, 2)?;
+        let again = run(second.machine(), &plan, 3)?;
         // Where time is real, only its course may differ.
         let same = if facts.clockwork == Clockwork::Simulated {
             again == alone

@@ -46,9 +46,8 @@ pub fn all_accesses(facts: &Facts) -> Vec<Plan> {
     for verb in verbs {
         for access in Access::ALL {
             for memory_type in [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp, MemoryType::Wb] {
-                plans.extend(
-                    places.iter().map(|(at, len)| stream(*verb, access, span(region, *at, *len, memory_type))),
-                );
+                plans
+                    .extend(places.iter().map(|(at, len)| stream(*verb, access, span(region, *at, *len, memory_type))));
             }
         }
     }

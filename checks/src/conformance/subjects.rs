@@ -91,6 +91,6 @@ impl Opened for HostMemory {
     }
 
     fn bytes(&mut self) -> Option<Vec<u8>> {
-        None
+        Some(HostMemory::bytes(self)[..WATCHED_BYTES].to_vec())
     }
 }

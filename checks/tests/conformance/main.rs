@@ -3,6 +3,8 @@
 //! The bodies stand in `checks/src/conformance`, so that the test guest can run them on a card; here they are held
 //! against simulations, formulas and the memory of this machine, and against machines that break each of them.
 
+mod broken;
+
 use lanemark_checks::conformance::{Formulas, Host, Simulation, Subject, held_against};
 use lanemark_platform::PRESETS;
 

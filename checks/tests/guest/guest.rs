@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The longest a boot may take; it takes three seconds on an idle machine.
 const BOOT: Duration = Duration::from_secs(90);
 /// The longest a command may take.
-const COMMAND: Duration = Duration::from_secs(120);
+const COMMAND: Duration = Duration::from_secs(240);
 /// The longest a guest may live, whatever happens to the test.
 const LIFE_S: &str = "900";
 /// Boots that may fail before the guest is ready: an emulated timer on a busy machine is late now and then.

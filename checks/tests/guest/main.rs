@@ -11,6 +11,7 @@ mod topology;
 use guest::{Guest, Hardware};
 use lanemark_checks::lanemark;
 use std::fs;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of the storage card, seen from outside the guest, before anybody in it wrote any.
@@ -51,7 +52,8 @@ fn shared() -> MutexGuard<'static, Guest> {
 }
 
 fn boot(kernel: &str) -> Guest {
-    Guest::boot(&Hardware { devices: DEVICES, kernel }, &[lanemark()], |folder| {
+    let promises = Path::new(env!("CARGO_BIN_EXE_promises"));
+    Guest::boot(&Hardware { devices: DEVICES, kernel }, &[lanemark(), promises], |folder| {
         fs::write(folder.join("storage"), vec![BEFORE; STORAGE_BYTES]).unwrap();
     })
 }

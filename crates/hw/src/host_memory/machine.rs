@@ -143,6 +143,12 @@ impl HostMemory {
         }
     }
 
+    /// What the region holds, to look closer.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.region.bytes()
+    }
+
     /// Puts new bytes on the other side of a copy, and makes the file if it is asked for.
     fn prepare(&mut self, ask: &Ask) -> Result<(), MachineError> {
         let copies = match ask.work {
