@@ -20,7 +20,7 @@ pub use cause::Cause;
 pub use error::{MachineError, Unsupported};
 pub use facts::{Clockwork, Facts, Region, RegionKind};
 pub use plan::{DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
-pub use samples::{Confirmed, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
+pub use samples::{Confirmed, Delivery, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
 
 /// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
 ///

@@ -4,10 +4,11 @@ use super::NAME;
 use super::memory_file::{Calls, MemoryFile, timed_reads, timed_writes};
 use crate::x86::ask::{Ability, Ask, Work};
 use crate::x86::buffer::Buffer;
+use crate::x86::c_library::c_library;
 use crate::x86::cpu::Cpu;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
-use crate::x86::pin::allowed_cpus;
+use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::routine::Routine;
 use crate::x86::run::{Left, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before};
@@ -270,13 +271,11 @@ fn os(doing: &'static str, error: Errno) -> MachineError {
 }
 
 fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
-    // A quota may give less time than there are cores to run on.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(cpus);
     Facts {
         name: NAME.to_owned(),
         summary: format!("{}, ordinary memory (WB)", cpu.brand),
         clockwork: Clockwork::Real,
-        cores: cores as u32,
+        cores: usable_cores(cpus),
         regions: vec![Region {
             name: "memory".to_owned(),
             at: BarOffset { bar: 0, offset: 0 },
@@ -289,24 +288,6 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         memcpy: c_library(),
         driver_width: Some(Width::B8),
     }
-}
-
-/// Whose `memcpy` it is.
-#[cfg(target_env = "gnu")]
-#[allow(unsafe_code)]
-fn c_library() -> String {
-    unsafe extern "C" {
-        safe fn gnu_get_libc_version() -> *const std::ffi::c_char;
-    }
-    // SAFETY: glibc returns a string that ends in zero and stays as long as the program.
-    let version = unsafe { std::ffi::CStr::from_ptr(gnu_get_libc_version()) };
-    format!("glibc {}", version.to_string_lossy())
-}
-
-/// Whose `memcpy` it is.
-#[cfg(not(target_env = "gnu"))]
-fn c_library() -> String {
-    "this machine's C library".to_owned()
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ const WEIGHT_OF_A_COPY: u64 = 16;
 pub(crate) struct Ask {
     /// Which of the cores.
     pub(crate) core: usize,
+    /// What is touched.
+    pub(crate) span: Span,
     /// Where in the region the span starts.
     pub(crate) offset: usize,
     /// Bytes of the span.
@@ -62,7 +64,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    fn new(what: impl Into<String>, because: impl Into<String>) -> Refusal {
+    pub(crate) fn new(what: impl Into<String>, because: impl Into<String>) -> Refusal {
         Refusal::Unsupported { what: what.into(), because: because.into() }
     }
 
@@ -124,6 +126,7 @@ impl Ask {
         }
         Ok(Ask {
             core: lane.core as usize,
+            span,
             offset: span.at.offset as usize,
             len: span.len as usize,
             work,

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `ask` | which plans the loops can run, and why not the others |
+//! | `c_library` | whose `memcpy` a program calls |
 //! | `cpu` | which instructions this processor has |
 //! | `pin` | the thread held on one core |
 //! | `loops` | the loads and stores, one loop an instruction |
@@ -16,6 +17,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod buffer;
+pub(crate) mod c_library;
 pub(crate) mod cpu;
 pub(crate) mod disturbance;
 pub(crate) mod loops;
