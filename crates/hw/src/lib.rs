@@ -2,12 +2,15 @@
 //!
 //! One folder a way in. Today there is one, [`host_memory`]: the ordinary memory of this machine, which
 //! everybody has and which no plan can break. Each is a [`Machine`](lanemark_machine::Machine); start
-//! with [`HostMemory::open`].
+//! with [`HostMemory::open`]. Beside them [`DeviceCopy`], a copy for programs, which picks its instruction by
+//! measurement.
 //!
 //! This is the only room with hand-written `unsafe`. Nothing here prints.
 
+pub mod copy_to_device;
 pub mod host_memory;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 
+pub use copy_to_device::{Destination, DeviceCopy};
 pub use host_memory::HostMemory;

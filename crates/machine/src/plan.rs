@@ -89,8 +89,14 @@ impl Op {
             Op::Stream(stream) => stream.bytes(),
             Op::Driver(call) => call.span.len,
             Op::Copy(copy) => copy.zone.len,
-            Op::Fence(_) | Op::Map(_) | Op::FlushLines(_) | Op::Pause(_) => 0,
-            Op::Clock(_) | Op::Kernel(_) | Op::Send(_) | Op::Receive(_) => 0,
+            Op::Fence(_)
+            | Op::Map(_)
+            | Op::FlushLines(_)
+            | Op::Pause(_)
+            | Op::Clock(_)
+            | Op::Kernel(_)
+            | Op::Send(_)
+            | Op::Receive(_) => 0,
         }
     }
 }

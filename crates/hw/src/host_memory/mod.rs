@@ -7,8 +7,10 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `machine` | [`HostMemory`]: opening, running a plan, checking the bytes |
-//! | `ask` | which plans can be run, and why the others cannot |
+//! | `ask`, `refusal` | which plans can be run, and why the others cannot |
+//! | `job` | what runs a sample |
 //! | `memory_file` | the file that stands in for a driver |
+//! | `kernel` | calls for which the kernel has nothing to do |
 //!
 //! The instructions themselves, the timestamps and the memory are those of `x86`, which every way in uses.
 //!
@@ -21,9 +23,15 @@ mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod memory_file;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod job;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod kernel;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[path = "elsewhere.rs"]
 mod machine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod refusal;
 
 pub use machine::HostMemory;
 
