@@ -4,10 +4,13 @@ use super::Kind;
 use super::attachment::{Attachment, Place};
 use super::effective::MappedType;
 use super::window::file_of;
-use crate::x86::ask::{Ability, Ask, Refusal, Work};
+use crate::x86::ask::{Ability, Ask, Work};
 use crate::x86::c_library::c_library;
 use crate::x86::cpu::Cpu;
+use crate::x86::loops::After;
 use crate::x86::pin::usable_cores;
+use crate::x86::refusal::Refusal;
+use crate::x86::timer::Timer;
 use lanemark_machine::{Access, Clockwork, Facts, Plan, Region, RegionKind, Verb, Width};
 use lanemark_units::MemoryType;
 use std::path::PathBuf;
@@ -32,6 +35,7 @@ pub(super) struct Allowance {
     pub(super) attachment: Attachment,
     pub(super) mappings: Vec<Mapping>,
     pub(super) cpu: Cpu,
+    pub(super) timer: Timer,
 }
 
 /// The memory types that sysfs offers.
@@ -61,7 +65,8 @@ impl Allowance {
             }
         }
         let facts = facts(&attachment, &mappings, &cpu, cpus);
-        Ok(Allowance { facts, attachment, mappings, cpu })
+        let timer = Timer::checked(cpu.tsc_hz);
+        Ok(Allowance { facts, attachment, mappings, cpu, timer })
     }
 
     /// What `plan` asks for, and of which place, if it may be run.
@@ -88,6 +93,7 @@ impl Allowance {
         Ability {
             facts: &self.facts,
             cpu: &self.cpu,
+            timer: self.timer,
             no_other_type: "sysfs maps a BAR as UC, and as WC where it is prefetchable",
             weight_per_look: 1 << 12,
             weight_per_pass: 1 << 23,
@@ -98,8 +104,16 @@ impl Allowance {
 /// Refuses what a place's kind does not allow.
 fn check_kind(ask: &Ask, place: &Place) -> Result<(), Refusal> {
     let Work::Stream { shape, count: _, rest } = ask.work else {
-        return Err(Refusal::new("a driver call", "there is no driver to call"));
+        let because = "its loops are written for one stream of loads or stores, with a fence or a pause after it";
+        return Err(Refusal::new("such a pass", because));
     };
+    if shape.access == Access::CopyToDevice {
+        let because = "its table of copies is measured on ordinary memory, and would say nothing about a card";
+        return Err(Refusal::new(shape.access.to_string(), because));
+    }
+    if shape.after == After::Flush || ask.flushed.is_some() {
+        return Err(Refusal::new("a flush of lines", "no cache holds lines of UC or WC memory"));
+    }
     let (range, kind) = (place.range, place.kind);
     let refused = |what: &str, advice: &str| {
         let what = format!("{} to {what} {}", shape.access, ask.span.at);
@@ -146,7 +160,7 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
         cores: usable_cores(cpus),
         regions: regions.collect(),
         memory_types: OFFERED.into_iter().filter(is_mapped).collect(),
-        stores: cpu.accesses(Verb::Store),
+        stores: cpu.accesses(Verb::Store).into_iter().filter(|access| *access != Access::CopyToDevice).collect(),
         loads: cpu.accesses(Verb::Load),
         memcpy: c_library(),
         driver_width: None,

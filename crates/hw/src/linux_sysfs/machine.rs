@@ -11,11 +11,11 @@ use crate::x86::buffer::Buffer;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::allowed_cpus;
-use crate::x86::run::{Left, Run};
+use crate::x86::run::{Left, Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, stamp_before, timed};
 use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
-    Confirmed, Delivery as Delivered, Facts, Machine, MachineError, Plan, Samples, Unsupported, Verb,
+    Confirmed, Delivery as Delivered, Facts, Machine, MachineError, Order, Plan, Samples, Unsupported, Verb,
 };
 use lanemark_units::{BarOffset, Ticks};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl CardMachine {
                     .to_owned(),
             });
         }
-        let timer = Timer::checked(allowance.cpu.tsc_hz);
+        let timer = allowance.timer;
         Ok(CardMachine {
             allowance,
             cpus,
@@ -256,17 +256,24 @@ impl Machine for CardMachine {
             passes_per_look: ask.passes_per_look,
             delivery,
             interrupted: &interrupted,
-            number: self.runs,
+            numbering: Numbering::EndingWith(self.runs),
         };
-        let ground = Ground { at, other, len: ask.len, count, rest, lines: &raw const *self.lines };
-        let left = run.take(samples, |limits, first, passes| {
-            // SAFETY: `Ask::of` found the instruction on this processor and its counts within the span, the window holds
-            // the span, and a store goes to a window that is mapped for stores. The source is a mapping of its own, used
-            // by this run alone, and the lines belong to the machine.
-            let stamps = unsafe { routine(&ground, limits, first, passes) };
-            window.check().map_err(card)?;
-            Ok(stamps)
-        })?;
+        let interleaved = if let Order::Interleaved { lines } = shape.order { lines as usize } else { 0 };
+        let (lines, after, copies) = (&raw const *self.lines, shape.after, std::ptr::null());
+        let ground = Ground { at, other, len: ask.len, count, rest, lines, interleaved, after, copies };
+        let left = run.take(
+            samples,
+            "loading and storing",
+            || {},
+            |limits, first, passes| {
+                // SAFETY: `Ask::of` found the instruction on this processor and its counts within the span, the window holds
+                // the span, and a store goes to a window that is mapped for stores. The source is a mapping of its own, used
+                // by this run alone, and the lines belong to the machine.
+                let stamps = unsafe { routine(&ground, limits, first, passes) };
+                window.check().map_err(card)?;
+                Ok(stamps)
+            },
+        )?;
         samples.delivery = match (shape.verb, reads_back) {
             (Verb::Load, _) => Delivered::Seen,
             (Verb::Store, true) => {

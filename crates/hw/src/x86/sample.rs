@@ -126,13 +126,22 @@ pub(crate) fn stamp_before() -> u64 {
 
 /// The counter once all earlier instructions are done and loads answered; later ones wait.
 #[inline(always)]
-fn stamp_after() -> u64 {
+pub(crate) fn stamp_after() -> u64 {
     let (low, high): (u64, u64);
     // SAFETY: as for `stamp_before`.
     unsafe {
         asm!("rdtscp", "lfence", out("rax") low, out("rdx") high, out("rcx") _, options(nostack, preserves_flags));
     };
     high << 32 | low
+}
+
+/// Does nothing until the counter has gone on by `cycles`.
+#[inline(always)]
+pub(crate) fn pause(cycles: u64) {
+    let start = stamp_before();
+    while stamp_before().saturating_sub(start) < cycles {
+        std::hint::spin_loop();
+    }
 }
 
 /// The counter once all earlier stores, those in write-combining buffers too, are visible to everybody.
