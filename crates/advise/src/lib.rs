@@ -172,6 +172,7 @@ mod tests {
             passes: 1,
             samples_ns: vec![],
             fit: None,
+            detail: None,
         }
     }
 

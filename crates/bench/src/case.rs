@@ -1,7 +1,7 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
-use lanemark_machine::{Access, Facts, Fence, Region, Span, Verb};
-use lanemark_record::Way;
+use lanemark_machine::{Access, Clock, Facts, Fence, KernelCall, Region, Span, Verb, Width};
+use lanemark_record::{Pair, Way};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// One variant of a question.
@@ -25,7 +25,7 @@ pub struct Case {
     pub through: Through,
 }
 
-/// Through whom bytes go.
+/// Through whom bytes go, or what is done where none do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Through {
     /// A pointer of the program's own.
@@ -36,6 +36,26 @@ pub enum Through {
     Poll,
     /// A pointer that is made for the purpose and given back.
     Mmap,
+    /// No bytes: the fence alone.
+    Alone,
+    /// No bytes: a reading of a clock.
+    Clock(Clock),
+    /// No bytes: a call of the kernel.
+    Kernel(KernelCall),
+    /// No bytes: one core wakes a thread that sleeps on another.
+    Wake(Pair),
+    /// A line from core to core and back, or one each way.
+    Lines {
+        /// Between whom.
+        pair: Pair,
+        /// Whether there is a line for each way.
+        is_two: bool,
+    },
+    /// A copy to lines that are in a cache, or in none.
+    Copy {
+        /// In none.
+        is_cold: bool,
+    },
 }
 
 impl Case {
@@ -49,17 +69,47 @@ impl Case {
     /// As records show it.
     #[must_use]
     pub fn way(&self) -> Way {
+        let fence = self.fence.map(|fence| fence.name().to_owned());
+        let of_nothing = |access: &str, through: &str| Way {
+            memory_type: "none".to_owned(),
+            access: access.to_owned(),
+            fence: None,
+            through: through.to_owned(),
+        };
+        let through = match self.through {
+            Through::User => "user",
+            Through::Driver => "driver",
+            Through::Poll => "poll",
+            Through::Mmap => "mmap",
+            Through::Lines { is_two: false, .. } => "one_line",
+            Through::Lines { is_two: true, .. } => "two_lines",
+            Through::Copy { is_cold: false } => "hot",
+            Through::Copy { is_cold: true } => "cold",
+            Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
+            Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
+            Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
+            Through::Wake(_) => return of_nothing("eventfd", "wake"),
+        };
         Way {
             memory_type: self.memory_type.name().to_owned(),
             access: self.access.to_string(),
-            fence: self.fence.map(|fence| fence.name().to_owned()),
-            through: match self.through {
-                Through::User => "user".to_owned(),
-                Through::Driver => "driver".to_owned(),
-                Through::Poll => "poll".to_owned(),
-                Through::Mmap => "mmap".to_owned(),
-            },
+            fence,
+            through: through.to_owned(),
         }
+    }
+
+    /// The case that touches nothing, on a machine whose first region and memory type stand for none.
+    pub(crate) fn of_nothing(facts: &Facts, through: Through) -> Option<Case> {
+        Some(Case {
+            verb: Verb::Store,
+            access: Access::Plain(Width::B8),
+            memory_type: *facts.memory_types.first()?,
+            fence: None,
+            size: 0,
+            alignment: 0,
+            region: facts.regions.first()?.at,
+            through,
+        })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::question::Question;
 use crate::{
-    driver_call_overhead, mmio_read_bandwidth, mmio_read_latency, mmio_write_bandwidth, mmio_write_latency,
-    streaming_load_bandwidth,
+    copy_routines, core_to_core, driver_call_overhead, fence_cost, kernel_entry, mmio_read_bandwidth,
+    mmio_read_latency, mmio_write_bandwidth, mmio_write_latency, streaming_load_bandwidth, timer_cost, wc_buffers,
 };
 
 /// Every question, in the order they are asked.
@@ -14,6 +14,12 @@ pub const CATALOGUE: &[Question] = &[
     mmio_read_bandwidth::QUESTION,
     streaming_load_bandwidth::QUESTION,
     driver_call_overhead::QUESTION,
+    wc_buffers::QUESTION,
+    fence_cost::QUESTION,
+    timer_cost::QUESTION,
+    kernel_entry::QUESTION,
+    core_to_core::QUESTION,
+    copy_routines::QUESTION,
 ];
 
 /// The question of this name.

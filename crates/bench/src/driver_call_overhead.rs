@@ -35,6 +35,8 @@ pub const QUESTION: Question = Question {
     most_passes: 4096,
     accesses_per_pass: |_| 1,
     ask: Some(ask),
+    is_usual: true,
+    left_out: |_| None,
 };
 
 /// Bytes written in all by the estimate from a line.
@@ -89,7 +91,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
 const fn calls(case: &Case) -> u64 {
     match case.through {
         Through::Poll => 2,
-        Through::Driver | Through::Mmap | Through::User => 1,
+        _ => 1,
     }
 }
 

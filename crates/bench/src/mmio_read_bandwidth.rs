@@ -23,6 +23,8 @@ pub const QUESTION: Question = Question {
     most_passes: 4096,
     accesses_per_pass: |_| 1,
     ask: None,
+    is_usual: true,
+    left_out: |_| None,
 };
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {

@@ -24,6 +24,8 @@ pub const QUESTION: Question = Question {
     most_passes: 4096,
     accesses_per_pass: |case| case.access.width().map_or(1, |width| case.size.div_ceil(width.bytes())),
     ask: None,
+    is_usual: true,
+    left_out: |_| None,
 };
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {

@@ -22,6 +22,8 @@ pub const QUESTION: Question = Question {
     most_passes: 1,
     accesses_per_pass: |_| 1,
     ask: None,
+    is_usual: true,
+    left_out: |_| None,
 };
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {

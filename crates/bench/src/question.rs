@@ -27,6 +27,19 @@ pub struct Question {
     pub accesses_per_pass: fn(&Case) -> u64,
     /// For questions that need several plans: how they are asked.
     pub ask: Option<AskItself>,
+    /// Whether it is asked where no question is named.
+    pub is_usual: bool,
+    /// What of a machine is not asked about, and why; `None` if all is.
+    pub left_out: fn(&Facts) -> Option<LeftOut>,
+}
+
+/// Something a question does not ask, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which variants.
+    pub what: String,
+    /// Why not.
+    pub because: String,
 }
 
 /// Asks a question that needs several plans.

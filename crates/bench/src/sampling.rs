@@ -46,6 +46,17 @@ impl Measured {
         self
     }
 
+    /// The same run, counted as `times` times as many passes.
+    pub(crate) fn counted_as(mut self, times: u64) -> Measured {
+        self.passes *= times;
+        self
+    }
+
+    /// Time to delivery of one pass, sample by sample.
+    pub(crate) fn per_pass_delivered_ns(&self) -> Vec<f64> {
+        self.samples.taken.iter().map(|sample| sample.delivered.as_ns() / self.passes as f64).collect()
+    }
+
     /// Issue time of one pass, sample by sample.
     pub(crate) fn per_pass_issue_ns(&self) -> Vec<f64> {
         self.samples.taken.iter().map(|sample| sample.issue.as_ns() / self.passes as f64).collect()
@@ -131,8 +142,11 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
             because: if is_bandwidth { "nobody has said" } else { "a latency has no rate to limit it" }.to_owned(),
         },
         share_of_ceiling_percent: None,
-        // An overhead is a difference of two runs: what one of them waited for says nothing about it.
-        waits: if question.quantity == Quantity::Overhead { Vec::new() } else { wait_shares(samples) },
+        // An overhead is a difference of two runs, and so are some costs: what one of them waited for says nothing.
+        waits: match question.quantity {
+            Quantity::Overhead | Quantity::Cost => Vec::new(),
+            _ => wait_shares(samples),
+        },
         formula: None,
         tlps: samples.traffic.map(|traffic| Tlps {
             writes: traffic.write_tlps,
@@ -148,6 +162,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         passes,
         samples_ns: if is_bandwidth { delivered.iter().map(|ns| ns / passes as f64).collect() } else { latencies },
         fit: None,
+        detail: None,
     }
 }
 

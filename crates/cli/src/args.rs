@@ -45,7 +45,7 @@ pub struct BenchArgs {
     /// Whom to ask: a built-in platform, a platform file, or 'host' [default: card-gen5-x16 and host]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
-    /// What to ask; may be given several times [default: every question]
+    /// What to ask; may be given several times [default: what 'lanemark questions' does not mark]
     #[arg(long = "question", value_name = "NAME", value_delimiter = ',')]
     pub questions: Vec<String>,
     /// Sizes of one transfer: 64..4MiB (doubling), 64..4MiB*4, or 64,4KiB

@@ -259,7 +259,7 @@ fn page(args: &BenchArgs) -> Option<&Path> {
 
 fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
     if names.is_empty() {
-        return Ok(CATALOGUE.iter().collect());
+        return Ok(CATALOGUE.iter().filter(|question| question.is_usual).collect());
     }
     let known = || CATALOGUE.iter().map(|question| question.name).collect::<Vec<_>>().join(", ");
     let found = names.iter().map(|name| {

@@ -24,7 +24,8 @@ pub fn platforms() -> Result<(), Failure> {
 pub fn questions() -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     for question in CATALOGUE {
-        writeln!(out, "{:<26} {}", question.name, question.summary)?;
+        let named = if question.is_usual { "" } else { " (asked when named)" };
+        writeln!(out, "{:<26} {}{named}", question.name, question.summary)?;
     }
     Ok(())
 }

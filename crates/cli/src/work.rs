@@ -53,6 +53,9 @@ impl Work {
             let (question, target) = (question.name.to_owned(), facts.name.clone());
             self.skipped.push(Skipped { question, target, what, because });
         };
+        if let Some(left_out) = (question.left_out)(facts) {
+            skip(left_out.what, left_out.because);
+        }
         if cases.is_empty() {
             let because = "the target has nothing to ask it of (region, driver or instruction)";
             skip("the question".to_owned(), because.to_owned());

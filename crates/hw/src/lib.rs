@@ -7,11 +7,15 @@
 //! - [`linux_sysfs`]: the BARs of a PCI device through the files that Linux offers for them. It is also a small library:
 //!   start with `linux_sysfs::Card::attach`.
 //!
+//! Beside them [`DeviceCopy`], a copy for programs, which picks its instruction by measurement.
+//!
 //! This is the only room with hand-written `unsafe`. Nothing here prints.
 
+pub mod copy_to_device;
 pub mod host_memory;
 pub mod linux_sysfs;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 
+pub use copy_to_device::{Destination, DeviceCopy};
 pub use host_memory::HostMemory;

@@ -51,7 +51,7 @@ impl Width {
 ///
 /// Names on the command line and in records: `4` (plain, by width in bytes), `memcpy`, `rep_movsb`,
 /// `nt16` (non-temporal: `MOVNTI` for 8 B, `MOVNTDQ` and its wider forms to store, `MOVNTDQA` and its
-/// wider forms to load), `movdiri4`, `movdiri8`, `movdir64b`.
+/// wider forms to load), `movdiri4`, `movdiri8`, `movdir64b`, `copy_to_device`.
 ///
 /// ```
 /// use lanemark_machine::{Access, Width};
@@ -72,11 +72,13 @@ pub enum Access {
     Memcpy,
     /// `REP MOVSB`.
     RepMovsb,
+    /// Lanemark's own copy, which takes for each size the instruction that was measured to be the fastest.
+    CopyToDevice,
 }
 
 impl Access {
     /// Every access, in the order they are listed to users.
-    pub const ALL: [Access; 16] = [
+    pub const ALL: [Access; 17] = [
         Access::Plain(Width::B1),
         Access::Plain(Width::B2),
         Access::Plain(Width::B4),
@@ -93,15 +95,16 @@ impl Access {
         Access::Movdiri(Width::B4),
         Access::Movdiri(Width::B8),
         Access::Movdir64b,
+        Access::CopyToDevice,
     ];
 
-    /// The bytes of one instruction, where that is one number; `None` for `memcpy` and `rep movsb`.
+    /// The bytes of one instruction, where that is one number; `None` for `memcpy` and other copies.
     #[must_use]
     pub const fn width(self) -> Option<Width> {
         match self {
             Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => Some(width),
             Access::Movdir64b => Some(Width::B64),
-            Access::Memcpy | Access::RepMovsb => None,
+            Access::Memcpy | Access::RepMovsb | Access::CopyToDevice => None,
         }
     }
 }
@@ -115,6 +118,7 @@ impl fmt::Display for Access {
             Access::Movdir64b => f.write_str("movdir64b"),
             Access::Memcpy => f.write_str("memcpy"),
             Access::RepMovsb => f.write_str("rep_movsb"),
+            Access::CopyToDevice => f.write_str("copy_to_device"),
         }
     }
 }

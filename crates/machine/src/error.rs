@@ -65,6 +65,14 @@ pub enum MachineError {
         /// What it said.
         source: std::io::Error,
     },
+    /// The device does not answer as it must: it is gone, or its memory is. Asking again is of no use.
+    #[error("{what}")]
+    Device {
+        /// Of whom.
+        machine: String,
+        /// Which device, what happened and what to do.
+        what: String,
+    },
     /// Somebody asked for an end (Ctrl-C).
     #[error("{machine}: interrupted")]
     Interrupted {

@@ -1,7 +1,7 @@
 //! The promise: plans in, samples out.
 //!
-//! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences and driver
-//! calls. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
+//! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences, driver calls
+//! and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
 //! a closed set of loops. Time belongs to the machine; the asker never reads a clock.
 //!
 //! Start with [`Machine`], then [`Plan`], then [`Samples`].
@@ -10,17 +10,23 @@
 
 mod access;
 mod cause;
+mod channel;
+mod clock;
 mod error;
 mod facts;
+mod kernel_call;
 mod plan;
 mod samples;
 
 pub use access::{Access, Fence, UnknownName, Width};
 pub use cause::Cause;
+pub use channel::Channel;
+pub use clock::Clock;
 pub use error::{MachineError, Unsupported};
 pub use facts::{Clockwork, Facts, Region, RegionKind};
-pub use plan::{DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
-pub use samples::{Confirmed, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
+pub use kernel_call::KernelCall;
+pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
+pub use samples::{Confirmed, Delivery, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
 
 /// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
 ///

@@ -1,6 +1,6 @@
 //! What is to be done, as data.
 
-use crate::{Access, Fence, Width};
+use crate::{Access, Channel, Clock, Fence, KernelCall, Width};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// What to run and how often between two timestamps.
@@ -12,6 +12,9 @@ use lanemark_units::{BarOffset, MemoryType, Ticks};
 pub struct Plan {
     /// What each core does. Lane 0 is the one whose timestamps count.
     pub lanes: Vec<Lane>,
+    /// What lane 0 does before the first timestamp of each sample and before its warm-up; not timed. A
+    /// destination is made cold here.
+    pub before: Vec<Op>,
     /// Times the body runs within one sample; at least 1.
     pub passes: u64,
     /// Passes before the first timestamp of each sample, not counted.
@@ -24,7 +27,13 @@ impl Plan {
     /// One lane on core 0 that runs `body` `passes` times a sample, and may take a second.
     #[must_use]
     pub fn on_one_core(body: Vec<Op>, passes: u64) -> Plan {
-        Plan { lanes: vec![Lane { core: 0, body }], passes, warmup_passes: 0, timeout: Ticks::whole_ns(1_000_000_000) }
+        Plan {
+            lanes: vec![Lane { core: 0, body }],
+            before: Vec::new(),
+            passes,
+            warmup_passes: 0,
+            timeout: Ticks::whole_ns(1_000_000_000),
+        }
     }
 
     /// Bytes that the streams and driver calls of all lanes move in one sample.
@@ -60,6 +69,16 @@ pub enum Op {
     FlushLines(Span),
     /// Does nothing for a while.
     Pause(Ticks),
+    /// Copies ordinary memory to a span, block by block.
+    Copy(BlockCopy),
+    /// Reads a clock and does nothing with the time.
+    Clock(Clock),
+    /// Enters the kernel, which has nothing to do.
+    Kernel(KernelCall),
+    /// Sends a message to the lane that receives on this channel.
+    Send(Channel),
+    /// Waits for the message of the same place in the sender's body and pass.
+    Receive(Channel),
 }
 
 impl Op {
@@ -69,7 +88,15 @@ impl Op {
         match self {
             Op::Stream(stream) => stream.bytes(),
             Op::Driver(call) => call.span.len,
-            Op::Fence(_) | Op::Map(_) | Op::FlushLines(_) | Op::Pause(_) => 0,
+            Op::Copy(copy) => copy.zone.len,
+            Op::Fence(_)
+            | Op::Map(_)
+            | Op::FlushLines(_)
+            | Op::Pause(_)
+            | Op::Clock(_)
+            | Op::Kernel(_)
+            | Op::Send(_)
+            | Op::Receive(_) => 0,
         }
     }
 }
@@ -109,7 +136,7 @@ impl Stream {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         match self.order {
-            Order::Ascending => self.span.len,
+            Order::Ascending | Order::Interleaved { .. } => self.span.len,
             Order::SameAddress { times } => self.span.len.saturating_mul(times),
         }
     }
@@ -125,7 +152,56 @@ pub enum Order {
         /// How often.
         times: u64,
     },
+    /// In blocks of this many 64 B lines: the first access of each line of a block, then the second of each,
+    /// and so on. So many lines are being written at once. The span starts with a line and is whole blocks
+    /// long; the access is narrower than a line.
+    ///
+    /// ```
+    /// use lanemark_machine::{Order, Width};
+    /// let two_lines = Order::Interleaved { lines: 2 };
+    /// let places: Vec<u64> = (0..6).map(|nth| two_lines.place(nth, Width::B32)).collect();
+    /// assert_eq!(places, [0, 64, 32, 96, 128, 192]);
+    /// ```
+    Interleaved {
+        /// Lines of a block; at least 1.
+        lines: u64,
+    },
 }
+
+impl Order {
+    /// Where in the span access number `nth` of this width lies, in bytes.
+    #[must_use]
+    pub const fn place(self, nth: u64, width: Width) -> u64 {
+        let width = width.bytes();
+        match self {
+            Order::Ascending => nth * width,
+            Order::SameAddress { .. } => 0,
+            Order::Interleaved { lines } => {
+                let a_line = LINE_BYTES / width;
+                let (block, within) = (nth / (lines * a_line), nth % (lines * a_line));
+                let (place, line) = (within / lines, within % lines);
+                (block * lines + line) * LINE_BYTES + place * width
+            }
+        }
+    }
+
+    /// Why no machine can go over `span` by `access` in this order; `None` if it makes sense.
+    #[must_use]
+    pub const fn nonsense(self, access: Access, span: &Span) -> Option<&'static str> {
+        let Order::Interleaved { lines } = self else { return None };
+        match access.width() {
+            None | Some(Width::B64) => return Some("only accesses narrower than a line leave lines open"),
+            Some(_) => {}
+        }
+        if lines == 0 || !span.len.is_multiple_of(lines.saturating_mul(LINE_BYTES)) {
+            return Some("the span must be whole blocks of at least one 64 B line");
+        }
+        if span.at.offset.is_multiple_of(LINE_BYTES) { None } else { Some("the span must start with a 64 B line") }
+    }
+}
+
+/// Bytes of a cache line and of a write-combining buffer.
+const LINE_BYTES: u64 = 64;
 
 /// Bytes of a device (or of the stand-in memory) under one mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,4 +233,55 @@ pub struct DriverCall {
     pub call_bytes: u64,
     /// By which instruction width the driver copies.
     pub width: Width,
+}
+
+/// Copies of one block of ordinary memory to place after place of a zone, until the zone is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockCopy {
+    /// By which instruction the bytes are stored.
+    pub access: Access,
+    /// Where they go; whole blocks long.
+    pub zone: Span,
+    /// Bytes of one copy; the source is one block and stays where the copies before left it, in a cache.
+    pub block_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(offset: u64, len: u64) -> Span {
+        Span { at: BarOffset { bar: 0, offset }, len, memory_type: MemoryType::Wb }
+    }
+
+    #[test]
+    fn interleaved_accesses_touch_every_place_of_the_span_once() {
+        for (lines, width) in [(1, Width::B8), (3, Width::B16), (40, Width::B4), (7, Width::B32)] {
+            let order = Order::Interleaved { lines };
+            let count = 2 * lines * 64 / width.bytes();
+            let mut places: Vec<u64> = (0..count).map(|nth| order.place(nth, width)).collect();
+            assert!(lines == 1 || places[1] == 64, "the second access goes to the second line");
+            places.sort_unstable();
+            assert_eq!(places, (0..count).map(|nth| nth * width.bytes()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn lines_are_interleaved_in_whole_blocks_from_a_line_on_and_by_narrow_accesses() {
+        let order = Order::Interleaved { lines: 3 };
+        let eight = Access::NonTemporal(Width::B8);
+        assert_eq!(order.nonsense(eight, &span(64, 384)), None);
+        for (access, span) in [
+            (eight, span(64, 256)),
+            (eight, span(64, 385)),
+            (eight, span(32, 384)),
+            (Access::NonTemporal(Width::B64), span(64, 384)),
+            (Access::Memcpy, span(64, 384)),
+        ] {
+            assert!(order.nonsense(access, &span).is_some(), "{access} {span:?}");
+        }
+        assert!(Order::Interleaved { lines: 0 }.nonsense(eight, &span(0, 0)).is_some());
+        assert!(Order::Interleaved { lines: u64::MAX }.nonsense(eight, &span(0, 64)).is_some());
+        assert_eq!(Order::Ascending.nonsense(Access::Memcpy, &span(3, 5)), None);
+    }
 }

@@ -43,6 +43,22 @@ pub struct Confirmed {
     pub confirmed_bytes: u64,
 }
 
+/// How it is known that what a sample stored had arrived at its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Delivery {
+    /// The machine sees the arrival itself, or nothing was stored.
+    #[default]
+    Seen,
+    /// A load from where was stored came back: `delivered` has one round trip of a read inside, so that it is an upper
+    /// bound. It is not subtracted, because a part of it runs beside the last stores.
+    ReadBack {
+        /// The median of the same load with no store before it; zero where it was not taken.
+        round_trip: Ticks,
+    },
+    /// It is not known: nothing there may be loaded. `delivered` is that of `issue` and means nothing.
+    Unknown,
+}
+
 /// Samples that were taken and thrown away, because they tell of something else than the plan, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Dropped {
@@ -106,6 +122,8 @@ pub struct Samples {
     pub traffic: Option<Traffic>,
     /// Whether the bytes arrived; `None` where nothing was moved that could be checked.
     pub confirmed: Option<Confirmed>,
+    /// How the ends of the samples are known.
+    pub delivery: Delivery,
     /// What an empty sample takes; already subtracted from `taken`.
     pub timer_cost: Ticks,
     /// What the whole run took in the machine's own time: preparing, warm-up, dropped samples and the check of the
@@ -126,6 +144,7 @@ impl Samples {
             waits: Vec::new(),
             traffic: None,
             confirmed: None,
+            delivery: Delivery::Seen,
             timer_cost: Ticks::ZERO,
             spent: Ticks::ZERO,
         }
@@ -177,6 +196,7 @@ impl Samples {
         self.waits.clear();
         self.traffic = None;
         self.confirmed = None;
+        self.delivery = Delivery::Seen;
         self.timer_cost = Ticks::ZERO;
     }
 }

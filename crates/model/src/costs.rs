@@ -105,14 +105,7 @@ impl<'a> Costs<'a> {
 
     /// What a fence costs with nothing to wait for.
     pub(crate) fn fence(&self, fence: Fence) -> f64 {
-        let core = &self.platform.core;
-        let cost = match fence {
-            Fence::Sfence => core.sfence_ns.value,
-            Fence::Lfence => core.lfence_ns.value,
-            Fence::Mfence | Fence::Locked => core.mfence_ns.value,
-            Fence::Interrupt => core.interrupt_ns.value,
-        };
-        cost.as_ns()
+        fence_alone(self.platform, fence)
     }
 
     /// Time from one store instruction to the next at the front end.
@@ -138,7 +131,7 @@ impl<'a> Costs<'a> {
                 Pieces::of(len, width.bytes())
             }
             Access::Movdir64b => Pieces::of(len, 64),
-            Access::RepMovsb => string(),
+            Access::RepMovsb | Access::CopyToDevice => string(),
             Access::Memcpy => core.memcpy.value.stores(len, 0).unwrap_or_else(string),
         }
     }
@@ -165,6 +158,18 @@ impl<'a> Costs<'a> {
             one: serialise + self.one_way + self.ingress + device,
         }
     }
+}
+
+/// What a fence costs with nothing to wait for.
+pub(crate) fn fence_alone(platform: &Platform, fence: Fence) -> f64 {
+    let core = &platform.core;
+    let cost = match fence {
+        Fence::Sfence => core.sfence_ns.value,
+        Fence::Lfence => core.lfence_ns.value,
+        Fence::Mfence | Fence::Locked => core.mfence_ns.value,
+        Fence::Interrupt => core.interrupt_ns.value,
+    };
+    cost.as_ns()
 }
 
 /// Nanoseconds rounded to a tick.

@@ -1,6 +1,6 @@
 //! What a plan will give, from closed forms.
 
-use crate::costs::Costs;
+use crate::costs::{Costs, fence_alone};
 use crate::store::End;
 use crate::{load, store};
 use lanemark_machine::{Access, DriverCall, Fence, Op, Order, Plan, Span, Stream, Verb, Width};
@@ -84,7 +84,7 @@ pub struct Prediction {
 /// ```
 #[must_use]
 pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
-    let [lane] = plan.lanes.as_slice() else { return None };
+    let ([lane], []) = (plan.lanes.as_slice(), plan.before.as_slice()) else { return None };
     match lane.body.as_slice() {
         [Op::Stream(stream)] => predict_stream(platform, stream, None, 0, plan.passes),
         [Op::Stream(stream), Op::Fence(fence)] if stream.verb == Verb::Store => {
@@ -92,6 +92,11 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         }
         [Op::Stream(stream), Op::FlushLines(span)] if stream.verb == Verb::Load && span.at == stream.span.at => {
             predict_stream(platform, stream, None, span.len.div_ceil(64), plan.passes)
+        }
+        [Op::Fence(fence)] if plan.passes > 0 => {
+            let issue_ns = fence_alone(platform, *fence) * plan.passes as f64;
+            let holds_for = "a fence with nothing before it";
+            Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Fence, lead: f64::INFINITY, holds_for })
         }
         [Op::Map(_)] => {
             let issue_ns = platform.driver.as_ref()?.map_ns.value.as_ns() * plan.passes as f64;
@@ -114,7 +119,8 @@ fn predict_stream(
     flushed: u64,
     passes: u64,
 ) -> Option<Prediction> {
-    if stream.order != Order::Ascending || stream.span.len == 0 || passes == 0 {
+    if stream.order != Order::Ascending || stream.access == Access::CopyToDevice || stream.span.len == 0 || passes == 0
+    {
         return None;
     }
     if !is_aligned(stream) {

@@ -1,6 +1,6 @@
 //! One answer: a question, a target, a way, and what came out.
 
-use crate::Summary;
+use crate::{Detail, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,8 @@ pub struct Answer {
     pub samples_ns: Vec<f64>,
     /// Straight-line fit over call counts, where the question makes one.
     pub fit: Option<LineFit>,
+    /// What else the question found out.
+    pub detail: Option<Detail>,
 }
 
 impl Answer {
@@ -90,30 +92,37 @@ pub struct LineFit {
     pub r_squared: f64,
 }
 
-/// Which way the bytes go.
+/// Which way the bytes go, or what is done where none do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Way {
-    /// `uc`, `wc`, `wt`, `wp` or `wb`.
+    /// `uc`, `wc`, `wt`, `wp` or `wb`; `none` where no memory is touched.
     pub memory_type: String,
-    /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...
+    /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...; or the fence, clock or call that is asked about.
     pub access: String,
     /// The fence after it, if any.
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
-    /// `mmap` for mapping a page and giving it back.
+    /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
+    /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `clock`, `kernel`, `wake`.
     pub through: String,
 }
 
 impl std::fmt::Display for Way {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.memory_type.to_uppercase(), self.access)?;
+        if self.memory_type != "none" {
+            write!(f, "{} ", self.memory_type.to_uppercase())?;
+        }
+        f.write_str(&self.access)?;
         if let Some(fence) = &self.fence {
             write!(f, "+{fence}")?;
         }
         match self.through.as_str() {
-            "user" => Ok(()),
+            "user" | "clock" | "kernel" => Ok(()),
             "poll" => f.write_str(" via driver, polling"),
+            "alone" => f.write_str(" alone"),
+            "wake" => f.write_str(" that wakes a thread, one way"),
+            how @ ("hot" | "cold" | "one_line" | "two_lines") => write!(f, ", {}", how.replace('_', " ")),
             other => write!(f, " via {other}"),
         }
     }
@@ -131,6 +140,8 @@ pub enum Quantity {
     Bandwidth,
     /// Time a call costs beyond what it moves.
     Overhead,
+    /// Time that one of what is asked about takes or adds: an instruction, a call, a flush.
+    Cost,
 }
 
 /// The limit of a transfer.
@@ -205,4 +216,24 @@ pub struct Bytes {
     pub claimed_bytes: u64,
     /// Those of them found at the far end with the values stored last.
     pub confirmed_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_reads_as_what_is_done() {
+        let way = |memory_type: &str, access: &str, fence: Option<&str>, through: &str| {
+            let fence = fence.map(str::to_owned);
+            let [memory_type, access, through] = [memory_type, access, through].map(str::to_owned);
+            Way { memory_type, access, fence, through }.to_string()
+        };
+        assert_eq!(way("wc", "nt32", Some("sfence"), "user"), "WC nt32+sfence");
+        assert_eq!(way("wb", "8", None, "driver"), "WB 8 via driver");
+        assert_eq!(way("none", "rdtscp", None, "clock"), "rdtscp");
+        assert_eq!(way("none", "sfence", None, "alone"), "sfence alone");
+        assert_eq!(way("wb", "memcpy", None, "cold"), "WB memcpy, cold");
+        assert_eq!(way("wb", "8", None, "one_line"), "WB 8, one line");
+    }
 }

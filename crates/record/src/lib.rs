@@ -7,11 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod detail;
 mod experiment;
 pub mod file;
 mod summary;
 
 pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
+pub use detail::{Buffers, CurvePoint, Detail, Pair};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
 pub use summary::Summary;

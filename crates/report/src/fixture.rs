@@ -141,6 +141,7 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         passes: 1,
         samples_ns: vec![1.0],
         fit: None,
+        detail: None,
     }
 }
 

@@ -120,6 +120,7 @@ impl<'a> Panel<'a> {
             Quantity::RoundTripLatency => "round-trip latency",
             Quantity::OneWayLatency => "one-way latency",
             Quantity::Overhead => "overhead of a call",
+            Quantity::Cost => "cost",
         }
     }
 

@@ -83,6 +83,44 @@ impl SimulatedMachine {
         }
     }
 
+    fn check_op(&self, op: &Op) -> Result<(), Unsupported> {
+        if let Some(span) = span_of(op)
+            && let Err(error) = self.check_span(span)
+        {
+            return Err(self.unsupported(format!("{} B at {}", span.len, span.at), error.to_string()));
+        }
+        match op {
+            Op::Stream(stream) => {
+                if let Some(because) = stream.order.nonsense(stream.access, &stream.span) {
+                    return Err(self.unsupported(format!("{} in interleaved lines", stream.access), because));
+                }
+                self.check_access(stream.verb, stream.access, &stream.span)
+            }
+            Op::Driver(call) => {
+                if self.platform.driver.is_none() {
+                    return Err(self.unsupported("a driver call", "its platform file has no [driver] section"));
+                }
+                if call.call_bytes == 0 {
+                    return Err(self.unsupported("a driver call of 0 B", "it would never end"));
+                }
+                self.check_access(call.verb, Access::Plain(call.width), &call.span)
+            }
+            Op::Map(_) if self.platform.driver.is_none() => {
+                Err(self.unsupported("mapping a BAR", "its platform file has no [driver] section"))
+            }
+            Op::Map(_) | Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => Ok(()),
+            Op::Clock(_) => {
+                Err(self.unsupported("reading a clock", "simulated time is read from outside, for nothing"))
+            }
+            Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
+            Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
+            Op::Send(_) | Op::Receive(_) => {
+                Err(self.unsupported("a message to another core", "its cores share no memory but the card's"))
+            }
+            _ => Err(self.unsupported("an operation of a newer plan", "this simulator does not know it")),
+        }
+    }
+
     fn check_span(&self, span: &Span) -> Result<(), MachineError> {
         match self.platform.region_at(span.at.bar, span.at.offset, span.len) {
             Some(_) => Ok(()),
@@ -96,10 +134,8 @@ impl SimulatedMachine {
     }
 
     fn check(&self, plan: &Plan) -> Result<(), MachineError> {
-        for lane in &plan.lanes {
-            for op in &lane.body {
-                span_of(op).map_or(Ok(()), |span| self.check_span(span))?;
-            }
+        for op in plan.lanes.iter().flat_map(|lane| &lane.body).chain(&plan.before) {
+            span_of(op).map_or(Ok(()), |span| self.check_span(span))?;
         }
         Ok(self.supports(plan)?)
     }
@@ -163,7 +199,7 @@ impl SimulatedMachine {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
         let stream = body.iter().find_map(|op| if let Op::Stream(stream) = op { Some(stream) } else { None })?;
         if stream.verb != Verb::Store
-            || stream.order != Order::Ascending
+            || matches!(stream.order, Order::SameAddress { .. })
             || body.iter().filter(|op| op.bytes() > 0).count() != 1
         {
             return None;
@@ -221,33 +257,9 @@ impl Machine for SimulatedMachine {
             if plan.lanes[..place].iter().any(|other| other.core == lane.core) {
                 return Err(self.unsupported("two lanes on one core", "each core runs one lane"));
             }
-            for op in &lane.body {
-                if let Some(span) = span_of(op)
-                    && let Err(error) = self.check_span(span)
-                {
-                    return Err(self.unsupported(format!("{} B at {}", span.len, span.at), error.to_string()));
-                }
-                match op {
-                    Op::Stream(stream) => self.check_access(stream.verb, stream.access, &stream.span)?,
-                    Op::Driver(call) => {
-                        if self.platform.driver.is_none() {
-                            return Err(self.unsupported("a driver call", "its platform file has no [driver] section"));
-                        }
-                        if call.call_bytes == 0 {
-                            return Err(self.unsupported("a driver call of 0 B", "it would never end"));
-                        }
-                        self.check_access(call.verb, Access::Plain(call.width), &call.span)?;
-                    }
-                    Op::Map(_) if self.platform.driver.is_none() => {
-                        return Err(self.unsupported("mapping a BAR", "its platform file has no [driver] section"));
-                    }
-                    Op::Map(_) | Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => {}
-                    _ => {
-                        return Err(self.unsupported("an operation of a newer plan", "this simulator does not know it"));
-                    }
-                }
-            }
+            lane.body.iter().try_for_each(|op| self.check_op(op))?;
         }
+        plan.before.iter().try_for_each(|op| self.check_op(op))?;
         Ok(())
     }
 
@@ -266,7 +278,16 @@ impl SimulatedMachine {
         samples.clear();
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         let mut traffic = Traffic::default();
+        let core = plan.lanes[0].core;
+        let before = (!plan.before.is_empty()).then(|| Plan {
+            lanes: vec![Lane { core, body: plan.before.clone() }],
+            before: Vec::new(),
+            ..plan.clone()
+        });
         for _ in 0..samples.count_wanted() {
+            if let Some(before) = &before {
+                self.run_passes(before, 1)?;
+            }
             if plan.warmup_passes > 0 {
                 self.run_passes(plan, plan.warmup_passes)?;
             }

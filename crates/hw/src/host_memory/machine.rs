@@ -1,33 +1,49 @@
 //! The machine itself: opening it, running a plan, checking the bytes.
 
+#![allow(unsafe_code)]
+
 use super::NAME;
-use super::memory_file::{Calls, MemoryFile, timed_reads, timed_writes};
-use crate::x86::ask::{Ability, Ask, Work};
+use super::job::{Job, os};
+use super::kernel::NullDevice;
+use super::memory_file::{Calls, MemoryFile};
+use crate::x86::ask::{Ability, Ask, Through, Work};
 use crate::x86::buffer::Buffer;
+use crate::x86::c_library::c_library;
+use crate::x86::copy::{Blocks, routine};
+use crate::x86::copy_table::CopyTable;
 use crate::x86::cpu::Cpu;
-use crate::x86::loops::Ground;
+use crate::x86::exchange::Exchange;
+use crate::x86::flush::flush_lines;
+use crate::x86::loops::{After, Ground};
 use crate::x86::pattern::{self, Lines};
-use crate::x86::pin::allowed_cpus;
-use crate::x86::routine::Routine;
-use crate::x86::run::{Left, Run};
-use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before};
+use crate::x86::pin::{allowed_cpus, usable_cores};
+use crate::x86::routine::{alone, clock};
+use crate::x86::run::{Numbering, Run};
+use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Clockwork, Confirmed, Facts, Machine, MachineError, Plan, Region, RegionKind, Samples, Unsupported, Verb, Width,
+    Access, Clockwork, Confirmed, Facts, Machine, MachineError, Order, Plan, Region, RegionKind, Samples, Unsupported,
+    Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType};
 use rustix::io::Errno;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long finding the fastest copies may take, once for each kind of destination.
+const CALIBRATION: Duration = Duration::from_millis(400);
 
 /// The ordinary memory (WB) of this machine, loaded and stored by its own core.
 ///
 /// One region, `memory`: 64 MiB of storage at BAR0+0x0, present in memory from the start.
 ///
-/// - **Plans:** one lane whose pass is one stream, one stream and a fence, or driver calls. Core `n` of a
-///   plan is the `n`-th of the cores that the opening thread may run on; [`run`](Machine::run) holds the
-///   calling thread there and lets it go afterwards.
+/// - **Plans:** one lane whose pass is one stream, with a fence, a flush of its span or a pause after it; one of
+///   those alone; block copies; driver calls; a mapping; a call of the kernel; a reading of a clock. Or two lanes
+///   on two cores, `[send, receive]` and `[receive, send]`. Before a sample, the lines of a span can be flushed.
+///   Core `n` of a plan is the `n`-th of the cores that the opening thread may run on; [`run`](Machine::run) holds
+///   the calling thread there, and a thread of its own on the other core, and lets them go afterwards.
 /// - **Times:** the time-stamp counter. `issue` ends when every instruction is executed and every load
 ///   answered; `delivered` when, after an `MFENCE`, every store is visible to all cores, which on ordinary
 ///   memory means it is in a cache. What an empty sample takes is subtracted from each: the time reported
@@ -36,6 +52,8 @@ use std::sync::atomic::AtomicBool;
 ///   flag, only after some 260,000 accesses, so one shorter than that is undisturbed.
 /// - **Dropped:** samples during which the kernel took the core away (involuntary context switches of this thread), the
 ///   thread moved, or the counter and `CLOCK_MONOTONIC_RAW` came to lie more than 20 us and 0.04 % apart.
+/// - **Messages:** a lane that waits looks at the clock and at the flag every few thousand loads; one that sleeps
+///   in the kernel is woken when the other ends.
 /// - **Driver calls:** `pread` and `pwrite` of the kernel on a memory file stand in for a driver's `ioctl`;
 ///   the span is one of that file, not of the region. The kernel's copy is 8 B wide or wider, as it likes.
 /// - **Confirmed:** `claimed` is the length of the span, and `confirmed` how many of its bytes were found equal, after
@@ -69,6 +87,10 @@ pub struct HostMemory {
     lines: Box<Lines>,
     /// Made when the first driver call is asked for.
     file: Option<MemoryFile>,
+    /// Opened when the first call of the kernel is asked for.
+    null: Option<NullDevice>,
+    /// Measured when `copy_to_device` is first asked for, for hot and for cold destinations.
+    copies: [Option<CopyTable>; 2],
     interrupted: Arc<AtomicBool>,
     /// Runs begun.
     runs: u64,
@@ -120,6 +142,8 @@ impl HostMemory {
             source,
             lines: pattern::lines(),
             file: None,
+            null: None,
+            copies: [None, None],
             interrupted: Arc::default(),
             runs: 0,
         })
@@ -137,6 +161,7 @@ impl HostMemory {
         Ability {
             facts: &self.facts,
             cpu: &self.cpu,
+            timer: self.timer,
             no_other_type: "ordinary memory is WB, and a program cannot change that",
             weight_per_look: 1 << 18,
             weight_per_pass: 1 << 27,
@@ -149,41 +174,102 @@ impl HostMemory {
         self.region.bytes()
     }
 
-    /// Puts new bytes on the other side of a copy, and makes the file if it is asked for.
+    /// Puts new bytes on the other side of a copy, and makes what is asked for the first time.
     fn prepare(&mut self, ask: &Ask) -> Result<(), MachineError> {
-        let copies = match ask.work {
-            Work::Stream { shape, .. } => shape.access.width().is_none(),
-            Work::Driver { .. } => true,
+        let (offset, len) = (ask.offset, ask.len);
+        let copied = match ask.work {
+            Work::Stream { shape, .. } if shape.access.width().is_none() => Some(offset..offset + len),
+            Work::Driver { .. } => Some(offset..offset + len),
+            Work::Copy { block_bytes, .. } => Some(0..block_bytes),
+            _ => None,
         };
-        if copies {
-            pattern::fill(&mut self.source.bytes_mut()[ask.offset..ask.offset + ask.len], self.runs);
+        if let Some(copied) = copied {
+            pattern::fill(&mut self.source.bytes_mut()[copied], self.runs);
         }
-        if matches!(ask.work, Work::Driver { .. }) && self.file.is_none() {
-            let file = MemoryFile::holding(self.region.bytes());
-            self.file = Some(file.map_err(|error| os("making the memory file for driver calls", error))?);
+        match ask.work {
+            Work::Driver { .. } | Work::Map if self.file.is_none() => {
+                let file = MemoryFile::holding(self.region.bytes());
+                self.file = Some(file.map_err(|error| os("making the memory file for driver calls", error))?);
+            }
+            Work::Kernel(_) if self.null.is_none() => {
+                self.null = Some(NullDevice::open().map_err(|error| os("opening /dev/null", error))?);
+            }
+            Work::Exchange { through: Through::Lines { there, back, .. }, .. } => {
+                for line in [there, back] {
+                    self.region.bytes_mut()[line..line + 64].fill(0);
+                }
+            }
+            _ => {}
+        }
+        if ask.chooses_copies() {
+            let table = &mut self.copies[ask.destination() as usize];
+            if table.is_none() {
+                let measured = CopyTable::measured(ask.destination(), CALIBRATION);
+                *table = Some(measured.map_err(|error| os("allocating memory to measure copies on", error))?);
+            }
         }
         Ok(())
     }
 
     /// What runs a sample; valid until the memory is used otherwise.
     fn job(&mut self, ask: &Ask) -> Result<Job<'_>, MachineError> {
-        let (at, other) = (self.region.at(ask.offset), self.source.at(ask.offset));
-        match ask.work {
+        let (at, other, block) = (self.region.at(ask.offset), self.source.at(ask.offset), self.source.at(0));
+        let table = self.copies[ask.destination() as usize].as_ref();
+        let mut ground = Ground {
+            at,
+            other,
+            len: ask.len,
+            count: 0,
+            rest: 0,
+            lines: &raw const *self.lines,
+            interleaved: 0,
+            after: After::Nothing,
+            copies: table.map_or(std::ptr::null(), std::ptr::from_ref),
+        };
+        let no_loop = |what: &dyn fmt::Display| {
+            let (machine, because) = (NAME.to_owned(), "there is no loop for it".to_owned());
+            MachineError::from(Unsupported { what: what.to_string(), machine, because })
+        };
+        let file = || self.file.as_ref().ok_or_else(|| os("finding the memory file", Errno::NOENT));
+        Ok(match ask.work {
             Work::Stream { shape, count, rest } => {
-                let ground = Ground { at, other, len: ask.len, count, rest, lines: &raw const *self.lines };
-                let routine = shape.routine().ok_or_else(|| Unsupported {
-                    what: shape.access.to_string(),
-                    machine: NAME.to_owned(),
-                    because: "there is no loop for it".to_owned(),
-                })?;
-                Ok(Job::Stream { routine, ground })
+                (ground.count, ground.rest, ground.after) = (count, rest, shape.after);
+                if let Order::Interleaved { lines } = shape.order {
+                    ground.interleaved = lines as usize;
+                }
+                Job::Loop { routine: shape.routine().ok_or_else(|| no_loop(&shape.access))?, ground }
+            }
+            Work::Alone(after) => {
+                ground.after = after;
+                Job::Loop { routine: alone(after).ok_or_else(|| no_loop(&"nothing"))?, ground }
+            }
+            Work::Clock(which) => Job::Loop { routine: clock(which), ground },
+            Work::Copy { access, block_bytes } => {
+                let blocks = Blocks { to: at, from: block, len: block_bytes, count: ask.len / block_bytes };
+                match (access, table) {
+                    (Access::CopyToDevice, Some(table)) => Job::ChosenCopy { table, blocks },
+                    _ => Job::Copy { copy: routine(access).ok_or_else(|| no_loop(&access))?, blocks },
+                }
             }
             Work::Driver { verb, call_bytes } => {
-                let file = self.file.as_ref().ok_or_else(|| os("finding the memory file", Errno::NOENT))?;
-                let calls = Calls { file, offset: ask.offset as u64, user: other, len: ask.len, call_bytes };
-                Ok(Job::Driver { verb, calls })
+                let calls = Calls { file: file()?, offset: ask.offset as u64, user: other, len: ask.len, call_bytes };
+                Job::Driver { verb, calls }
             }
-        }
+            Work::Map => Job::Map { file: file()?, offset: ask.offset as u64, len: ask.len },
+            Work::Kernel(call) => {
+                let device = self.null.as_ref().ok_or_else(|| os("finding /dev/null", Errno::NOENT))?;
+                Job::Kernel { device, call }
+            }
+            Work::Exchange { with_core, through } => {
+                let exchange = match through {
+                    Through::Events => Exchange::by_events().map_err(|error| os("making an eventfd", error))?,
+                    Through::Lines { post, there, back } => {
+                        Exchange::Lines { post, there: self.region.at(there), back: self.region.at(back) }
+                    }
+                };
+                Job::Exchange { exchange, with_cpu: self.cpus[with_core] }
+            }
+        })
     }
 
     /// Holds the span against what pass `last` left there.
@@ -197,10 +283,14 @@ impl HostMemory {
                 (Some(width), Verb::Store) => pattern::stored_bytes(span, width.bytes() as usize, pattern::value(last)),
                 (Some(_), Verb::Load) => return Ok(None),
             },
+            (Work::Copy { block_bytes, .. }, _) => {
+                let block = &self.source.bytes()[..block_bytes];
+                span.chunks(block_bytes).map(|place| pattern::equal_bytes(place, block)).sum()
+            }
             (Work::Driver { .. }, Some(file)) => file
                 .equal_bytes(ask.offset as u64, source)
                 .map_err(|error| os("reading the memory file back", error))?,
-            (Work::Driver { .. }, None) => return Ok(None),
+            _ => return Ok(None),
         };
         Ok(Some(Confirmed { claimed_bytes: ask.len as u64, confirmed_bytes: equal }))
     }
@@ -225,6 +315,7 @@ impl Machine for HostMemory {
         self.runs += 1;
         self.prepare(&ask)?;
         let (timer, interrupted) = (self.timer, Arc::clone(&self.interrupted));
+        let is_exchange = matches!(ask.work, Work::Exchange { .. });
         let run = Run {
             machine: NAME,
             timer,
@@ -233,56 +324,42 @@ impl Machine for HostMemory {
             passes_per_look: ask.passes_per_look,
             delivery: Delivery::Drained,
             interrupted: &interrupted,
-            number: self.runs,
+            numbering: if is_exchange { Numbering::Messages } else { Numbering::EndingWith(self.runs) },
         };
+        let flushed = ask.flushed.map(|(offset, len)| (self.region.at(offset), len));
         let job = self.job(&ask)?;
-        let Left { last, .. } = run.take(samples, |limits, first, passes| Ok(job.sample(limits, first, passes)))?;
+        let before = || {
+            if let Some((at, len)) = flushed {
+                // SAFETY: it lies inside the region.
+                unsafe { flush_lines(at, len) };
+            }
+        };
+        let mut left = None;
+        let take_all = || {
+            let taken = run.take(samples, job.doing(), before, |limits, first, passes| {
+                // SAFETY: `Ask::of` found the instruction on this processor, spans and lines inside the region, starts
+                // aligned as the instruction wants them and counts within the span; source and region are two mappings
+                // of one length; both, the lines and the tables belong to the machine that is borrowed exclusively.
+                Ok(unsafe { job.sample(limits, first, passes) })
+            })?;
+            left = Some(taken);
+            Ok(())
+        };
+        // SAFETY: as above.
+        unsafe { job.answered(take_all) }?;
+        let last = left.map_or(0, |left| left.last);
         samples.confirmed = self.confirmed(&ask, last)?;
         samples.spent = timer.ticks(stamp_before().saturating_sub(begun));
         Ok(())
     }
 }
 
-/// What a sample runs, chosen before the first of them.
-enum Job<'a> {
-    Stream { routine: Routine, ground: Ground },
-    Driver { verb: Verb, calls: Calls<'a> },
-}
-
-impl Job<'_> {
-    #[allow(unsafe_code)]
-    fn sample(&self, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
-        match self {
-            Job::Stream { routine, ground } => {
-                // SAFETY: `Ask::of` found the instruction on this processor, the span inside the region, its start
-                // aligned as the instruction wants it and its counts within it; source and region are two mappings
-                // of one length; both and the lines belong to the machine that `self` borrows exclusively.
-                unsafe { routine(ground, limits, first, passes) }
-            }
-            Job::Driver { verb, calls } => {
-                let timed = match verb {
-                    Verb::Load => timed_reads,
-                    Verb::Store => timed_writes,
-                };
-                // SAFETY: the user memory is the part of the source that mirrors the span, and is used by nobody else.
-                unsafe { timed(calls, limits, first, passes) }
-            }
-        }
-    }
-}
-
-fn os(doing: &'static str, error: Errno) -> MachineError {
-    MachineError::Os { machine: NAME.to_owned(), doing, source: error.into() }
-}
-
 fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
-    // A quota may give less time than there are cores to run on.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(cpus);
     Facts {
         name: NAME.to_owned(),
         summary: format!("{}, ordinary memory (WB)", cpu.brand),
         clockwork: Clockwork::Real,
-        cores: cores as u32,
+        cores: usable_cores(cpus),
         regions: vec![Region {
             name: "memory".to_owned(),
             at: BarOffset { bar: 0, offset: 0 },
@@ -295,24 +372,6 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         memcpy: c_library(),
         driver_width: Some(Width::B8),
     }
-}
-
-/// Whose `memcpy` it is.
-#[cfg(target_env = "gnu")]
-#[allow(unsafe_code)]
-fn c_library() -> String {
-    unsafe extern "C" {
-        safe fn gnu_get_libc_version() -> *const std::ffi::c_char;
-    }
-    // SAFETY: glibc returns a string that ends in zero and stays as long as the program.
-    let version = unsafe { std::ffi::CStr::from_ptr(gnu_get_libc_version()) };
-    format!("glibc {}", version.to_string_lossy())
-}
-
-/// Whose `memcpy` it is.
-#[cfg(not(target_env = "gnu"))]
-fn c_library() -> String {
-    "this machine's C library".to_owned()
 }
 
 #[cfg(test)]

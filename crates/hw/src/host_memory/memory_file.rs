@@ -12,6 +12,8 @@ use crate::x86::sample::{Limits, Stamps, timed};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ptr;
 
 /// A file in memory, as long as the region.
 #[derive(Debug)]
@@ -94,6 +96,25 @@ pub(super) unsafe fn timed_writes(calls: &Calls<'_>, limits: &Limits<'_>, first:
             let user = unsafe { std::slice::from_raw_parts(calls.user.add(at), len) };
             pwrite(&calls.file.0, user, calls.offset + at as u64)
         })
+    })
+}
+
+/// Times `passes` passes that map `len` bytes from `offset` on, which is a page's start, and give them back.
+pub(super) fn timed_maps(
+    file: &MemoryFile,
+    offset: u64,
+    len: usize,
+    limits: &Limits<'_>,
+    first: u64,
+    passes: u64,
+) -> Stamps {
+    timed(limits, first, passes, |_| {
+        // SAFETY: no address is asked for, so no existing mapping is replaced; it is given back unused.
+        unsafe {
+            let rights = ProtFlags::READ | ProtFlags::WRITE;
+            let start = mmap(ptr::null_mut(), len, rights, MapFlags::SHARED, &file.0, offset)?;
+            munmap(start, len)
+        }
     })
 }
 

@@ -7,7 +7,9 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `machine` | [`HostMemory`]: opening, running a plan, checking the bytes |
+//! | `job` | what runs a sample |
 //! | `memory_file` | the file that stands in for a driver |
+//! | `kernel` | calls for which the kernel has nothing to do |
 //!
 //! Which plans are possible, the instructions themselves, the timestamps and the memory are those of `x86`, which every
 //! way in uses.
@@ -19,6 +21,10 @@ mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod memory_file;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod job;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod kernel;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[path = "elsewhere.rs"]
 mod machine;

@@ -231,7 +231,7 @@ pub enum CardError {
     },
     /// An access of a width that is none, or away from its multiples.
     #[error(
-        "{device}: an access of {width} B at {at}: widths are 1, 2, 4 and 8 B (64 B for a burst), and an offset is a multiple of its width"
+        "{device}: an access of {width} B at {at}: widths are 1, 2, 4 and 8 B, those of a burst 4 B, and an offset is a multiple of its width"
     )]
     Unaligned {
         /// Which device.

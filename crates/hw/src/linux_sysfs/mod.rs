@@ -14,20 +14,30 @@
 //! | `device`, `system` | what the kernel says about a device, and where it says it |
 //! | `state` | links and error counters before and after |
 //! | `effective` | the memory type that a mapping really has |
-//! | `window` | a mapped range |
+//! | `window`, `access` | a mapped range, and one load or store in it |
 //! | `sigbus` | a BAR that vanishes under a mapping |
 //! | `error` | what can go wrong, and what to do |
 //!
 //! Verified on: folders of plain files that look like sysfs (the tests beside the code), and QEMU's `ivshmem` and `edu`
 //! under Linux 6.1 (`checks/guest`). On no card yet.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod access;
 mod address;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod allowance;
 mod attachment;
 mod bar;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod card;
 mod device;
 mod effective;
 mod error;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod machine;
 mod range;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod rehearsal;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod sigbus;
 mod state;
@@ -36,11 +46,19 @@ mod system;
 mod window;
 
 pub use address::{Address, NotAnAddress};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use allowance::Mapping;
 pub use attachment::{Attachment, Consent, Place};
 pub use bar::{Bar, Space};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use card::{BarMapping, Card};
 pub use device::Device;
 pub use effective::MappedType;
 pub use error::CardError;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use machine::CardMachine;
 pub use range::{Kind, NotARange, Range};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use rehearsal::{Rehearsal, Touch};
 pub use state::{ErrorCount, Link, State};
 pub use system::System;

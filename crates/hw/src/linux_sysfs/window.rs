@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::access::{self, widest};
 use super::attachment::Place;
 use super::effective::{MappedType, mapped_type};
 use super::sigbus::{Guard, PAGE};
@@ -62,19 +63,16 @@ impl Window {
         } else {
             (OFlags::RDONLY, ProtFlags::READ)
         };
-        let file =
-            open(&path, access | OFlags::CLOEXEC | OFlags::SYNC, Mode::empty()).map_err(|error| match error {
-                Errno::NOENT if !device.path("config").exists() => {
-                    device.gone(format!("{} has vanished", path.display()))
-                }
-                Errno::NOENT if memory_type == MemoryType::Wc => {
-                    CardError::NoWriteCombining { device: address, bar, path: path.clone() }
-                }
-                Errno::NOENT => CardError::NoResourceFile { device: address, path: path.clone() },
-                Errno::ACCESS => CardError::Permission { device: address, path: path.clone() },
-                Errno::PERM => CardError::LockedDown { device: address, bar },
-                other => device.os("opening", path.clone(), other.into()),
-            })?;
+        let file = open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
+            Errno::NOENT if !device.path("config").exists() => device.gone(format!("{} has vanished", path.display())),
+            Errno::NOENT if memory_type == MemoryType::Wc => {
+                CardError::NoWriteCombining { device: address, bar, path: path.clone() }
+            }
+            Errno::NOENT => CardError::NoResourceFile { device: address, path: path.clone() },
+            Errno::ACCESS => CardError::Permission { device: address, path: path.clone() },
+            Errno::PERM => CardError::LockedDown { device: address, bar },
+            other => device.os("opening", path.clone(), other.into()),
+        })?;
         // A BAR shorter than a page starts anywhere in one; the kernel maps that page.
         let in_page = place.bar.start.0 % PAGE as u64;
         let first = range.from / PAGE as u64 * PAGE as u64;
@@ -142,6 +140,25 @@ impl Window {
         }
         let in_pages = self.lead + (offset - range.from) as usize;
         Ok(self.pages.as_ptr().wrapping_add(in_pages))
+    }
+
+    /// Fills `bytes` with those from `offset` of the BAR on, by loads of 8 B at multiples of 8 and narrower ones at the
+    /// ends, in ascending order and none twice.
+    ///
+    /// # Errors
+    /// [`CardError::OutOfRange`].
+    pub(super) fn load(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CardError> {
+        let at = self.at(offset, bytes.len() as u64)?;
+        let (mut done, len) = (0, bytes.len());
+        while done < len {
+            let width = widest(at as usize + done, len - done);
+            // SAFETY: the bytes lie in the mapped range, at a multiple of the width; what a vanished BAR gives is seen by
+            // `check`.
+            let value = unsafe { access::load(at.add(done), width) };
+            bytes[done..done + width].copy_from_slice(&value.to_le_bytes()[..width]);
+            done += width;
+        }
+        Ok(())
     }
 
     /// Refuses what was done through this window if it vanished meanwhile.

@@ -61,9 +61,9 @@ impl Cpu {
         let avx512f = (avx512f, "this processor has no AVX-512F, or the system does not save its registers");
         let always = (true, "");
         let (has, reason) = match (verb, access) {
-            (_, Access::Memcpy | Access::RepMovsb) | (Verb::Store, Access::NonTemporal(Width::B8 | Width::B16)) => {
-                always
-            }
+            (_, Access::Memcpy | Access::RepMovsb)
+            | (Verb::Store, Access::NonTemporal(Width::B8 | Width::B16) | Access::CopyToDevice) => always,
+            (Verb::Load, Access::CopyToDevice) => (false, "it copies to a device, not from one"),
             (_, Access::Plain(width)) => match width {
                 Width::B1 | Width::B2 | Width::B4 | Width::B8 | Width::B16 => always,
                 Width::B32 => avx2,
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn the_oldest_processor_has_what_came_with_sse2() {
         let names = |verb| with(NOTHING).accesses(verb).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        assert_eq!(names(Verb::Store), "1 2 4 8 16 memcpy rep_movsb nt8 nt16");
+        assert_eq!(names(Verb::Store), "1 2 4 8 16 memcpy rep_movsb nt8 nt16 copy_to_device");
         assert_eq!(names(Verb::Load), "1 2 4 8 16 memcpy rep_movsb");
     }
 

@@ -3,7 +3,8 @@
 //! Each loop is one block of assembly, so that the compiler can neither merge, widen, move nor drop an
 //! access. It is unrolled eight times: a store a cycle needs the loop's own two instructions out of the
 //! way. What varies besides the instruction is a type, not a value, and is gone after compilation:
-//! the [`Stride`] (onwards, or the same address again) and the [`Barrier`] after every access.
+//! the [`Stride`] (onwards, the same address again, or line by line) and the [`Barrier`] after every access.
+//! What stands after a whole pass is a type where nothing else would hide a branch, and else an [`After`].
 //!
 //! Stored values come from a register filled once a pass ([`value`]), except where the instruction
 //! itself reads memory: `MOVDIR64B`, `REP MOVSB` and `memcpy`.
@@ -11,7 +12,11 @@
 #![allow(unsafe_code)]
 #![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
 
+use super::copy_table::CopyTable;
+use super::flush::flush_lines;
 use super::pattern::{Lines, VALUES, value};
+use super::sample::pause;
+use lanemark_machine::Fence;
 use std::arch::asm;
 
 /// What one pass of a stream works on.
@@ -29,6 +34,43 @@ pub(crate) struct Ground {
     pub(crate) rest: usize,
     /// What `MOVDIR64B` stores.
     pub(crate) lines: *const Lines,
+    /// Lines of a block, where lines are interleaved.
+    pub(crate) interleaved: usize,
+    /// What stands after every pass.
+    pub(crate) after: After,
+    /// What `copy_to_device` chooses from.
+    pub(crate) copies: *const CopyTable,
+}
+
+/// What stands after a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum After {
+    Nothing,
+    Fence(Fence),
+    /// The lines of the span are dropped from every cache, and gone before the next pass.
+    Flush,
+    /// Nothing is done for this many cycles of the time-stamp counter.
+    Pause(u64),
+}
+
+impl Ground {
+    /// Does what stands after a pass. A branch or two, for passes that have something slower in them.
+    ///
+    /// # Safety
+    /// For [`After::Flush`], the span is mapped.
+    #[inline(always)]
+    pub(crate) unsafe fn after(&self) {
+        match self.after {
+            After::Nothing | After::Fence(Fence::Interrupt) => {}
+            After::Fence(Fence::Sfence) => barrier::<Sfence>(),
+            After::Fence(Fence::Lfence) => barrier::<Lfence>(),
+            After::Fence(Fence::Mfence) => barrier::<Mfence>(),
+            After::Fence(Fence::Locked) => barrier::<Locked>(),
+            // SAFETY: handed on to the caller.
+            After::Flush => unsafe { flush_lines(self.at, self.len) },
+            After::Pause(cycles) => pause(cycles),
+        }
+    }
 }
 
 /// What stands after every access, or after every pass.
@@ -89,28 +131,40 @@ pub(crate) fn barrier<B: Barrier>() {
     unsafe { asm!(barrier!(), barrier = const B::CODE) }
 }
 
-/// Where the next access goes.
+/// Where the next access goes: so many widths and so many bytes on.
 pub(crate) trait Stride {
-    /// In widths.
+    /// Widths of the access.
     const WIDTHS: usize;
+    /// Bytes besides.
+    const BYTES: usize;
 }
 
 /// Behind this one.
 pub(crate) struct Onwards;
 /// To the same address.
 pub(crate) struct Again;
+/// To the same place of the next line.
+pub(crate) struct NextLine;
 
 impl Stride for Onwards {
     const WIDTHS: usize = 1;
+    const BYTES: usize = 0;
 }
 impl Stride for Again {
     const WIDTHS: usize = 0;
+    const BYTES: usize = 0;
+}
+impl Stride for NextLine {
+    const WIDTHS: usize = 0;
+    const BYTES: usize = 64;
 }
 
 /// One instruction in one direction.
 pub(crate) trait Access {
     /// Whether it stores to the span, and the rest of a span is stored too.
     const STORES: bool;
+    /// Bytes of one access; 0 for a copy, which is as long as the span.
+    const WIDTH: usize;
 
     /// Makes `count` accesses from `at` on, a barrier after each.
     ///
@@ -184,6 +238,7 @@ macro_rules! stores {
 
         impl Access for $name {
             const STORES: bool = true;
+            const WIDTH: usize = $width;
 
             #[inline(always)]
             unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, _: &Ground, n: u64) {
@@ -191,7 +246,7 @@ macro_rules! stores {
                 // written are declared, and the stack is as `barrier` says.
                 unsafe {
                     walk!($setup, $head, $tail, $end, at, count,
-                        value = in(reg) value(n), step = const $width * S::WIDTHS, barrier = const B::CODE)
+                        value = in(reg) value(n), step = const $width * S::WIDTHS + S::BYTES, barrier = const B::CODE)
                 }
             }
         }
@@ -206,13 +261,14 @@ macro_rules! loads {
 
         impl Access for $name {
             const STORES: bool = false;
+            const WIDTH: usize = $width;
 
             #[inline(always)]
             unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, _: &Ground, _: u64) {
                 // SAFETY: as for stores.
                 unsafe {
                     walk!("", $head, "", $end, at, count,
-                        step = const $width * S::WIDTHS, barrier = const B::CODE)
+                        step = const $width * S::WIDTHS + S::BYTES, barrier = const B::CODE)
                 }
             }
         }
@@ -276,6 +332,7 @@ pub(crate) struct StoreMovdir64b;
 
 impl Access for StoreMovdir64b {
     const STORES: bool = true;
+    const WIDTH: usize = 64;
 
     #[inline(always)]
     unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, ground: &Ground, n: u64) {
@@ -296,7 +353,7 @@ impl Access for StoreMovdir64b {
                 at = inout(reg) at => _,
                 count = inout(reg) count => _,
                 line = in(reg) line,
-                step = const 64 * S::WIDTHS,
+                step = const 64 * S::WIDTHS + S::BYTES,
                 barrier = const B::CODE,
             );
         }
@@ -316,6 +373,7 @@ const fn ends<const STORE: bool>(ground: &Ground) -> (*mut u8, *mut u8) {
 
 impl<const STORE: bool> Access for Memcpy<STORE> {
     const STORES: bool = STORE;
+    const WIDTH: usize = 0;
 
     #[inline(always)]
     unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
@@ -331,6 +389,7 @@ impl<const STORE: bool> Access for Memcpy<STORE> {
 
 impl<const STORE: bool> Access for RepMovsb<STORE> {
     const STORES: bool = STORE;
+    const WIDTH: usize = 0;
 
     #[inline(always)]
     unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
@@ -346,12 +405,29 @@ impl<const STORE: bool> Access for RepMovsb<STORE> {
     }
 }
 
-/// One pass of a stream: the accesses, the rest, the barrier after the pass.
+/// Lanemark's own copy; the span is its destination.
+pub(crate) struct CopyToDevice;
+
+impl Access for CopyToDevice {
+    const STORES: bool = true;
+    const WIDTH: usize = 0;
+
+    #[inline(always)]
+    unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
+        for _ in 0..count {
+            // SAFETY: the caller vouches for both ends, that they do not overlap, and for the table.
+            unsafe { (*ground.copies).copy(ground.at, ground.other, ground.len) };
+            barrier::<B>();
+        }
+    }
+}
+
+/// One pass of a stream: the accesses and the rest.
 ///
 /// # Safety
 /// As for [`Access::walk`] with `ground.at` and `ground.count`, and `ground.at` is valid for the rest too.
 #[inline(always)]
-pub(crate) unsafe fn pass<A: Access, S: Stride, Each: Barrier, After: Barrier>(ground: &Ground, n: u64) {
+pub(crate) unsafe fn pass<A: Access, S: Stride, Each: Barrier>(ground: &Ground, n: u64) {
     // SAFETY: handed on to the caller.
     unsafe {
         A::walk::<S, Each>(ground.at, ground.count, ground, n);
@@ -363,7 +439,20 @@ pub(crate) unsafe fn pass<A: Access, S: Stride, Each: Barrier, After: Barrier>(g
             }
         }
     }
-    barrier::<After>();
+}
+
+/// One pass over a span of whole blocks, the lines of each interleaved.
+///
+/// # Safety
+/// As for [`Access::walk`] over the whole span; the access has a width, of which a line has a whole number.
+#[inline(always)]
+pub(crate) unsafe fn interleaved_pass<A: Access>(ground: &Ground, n: u64) {
+    for block in (0..ground.len).step_by(ground.interleaved * 64) {
+        for place in (0..64).step_by(A::WIDTH) {
+            // SAFETY: the block ends within the span, and every line of it has this place.
+            unsafe { A::walk::<NextLine, NoBarrier>(ground.at.add(block + place), ground.interleaved, ground, n) };
+        }
+    }
 }
 
 /// The last `ground.rest` bytes of the span, in 8, 4, 2 and 1 B. Apart, because few sizes have a rest.

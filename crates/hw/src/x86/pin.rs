@@ -12,6 +12,11 @@ pub(crate) fn allowed_cpus() -> Result<Vec<usize>, Errno> {
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).collect())
 }
 
+/// How many of `cpus` allowed cores can be kept busy: a quota may give less time than there are cores to run on.
+pub(crate) fn usable_cores(cpus: usize) -> u32 {
+    std::thread::available_parallelism().map_or(1, usize::from).min(cpus) as u32
+}
+
 /// Holds the calling thread on one core until dropped; then the old mask is back.
 #[derive(Debug)]
 pub(crate) struct Pin {

@@ -25,8 +25,18 @@ pub(crate) struct Run<'a> {
     pub(crate) delivery: Delivery,
     /// Somebody wants an end.
     pub(crate) interrupted: &'a AtomicBool,
-    /// The machine's runs so far, this one too: two runs leave other bytes behind.
-    pub(crate) number: u64,
+    /// How passes are numbered.
+    pub(crate) numbering: Numbering,
+}
+
+/// How the passes of a run are numbered; their values follow from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Numbering {
+    /// So that the last is the one before this number, the machine's runs so far: it differs from the last of each of the
+    /// 31 runs before.
+    EndingWith(u64),
+    /// From 0 on and never the same twice: messages, none of which may be the 0 that stands in their lines.
+    Messages,
 }
 
 /// What a run leaves to be looked into.
@@ -39,13 +49,16 @@ pub(crate) struct Left {
 }
 
 impl Run<'_> {
-    /// Fills `samples` with what `job` gives for the passes it is told: how many, and the number of the first.
+    /// Fills `samples` with what `job` gives for the passes it is told: the number of the first, and how many. `before`
+    /// is done before each sample; `doing` says what a job does, for messages.
     ///
     /// # Errors
     /// Those of `job`, of the kernel, and [`MachineError::Timeout`] and [`MachineError::Interrupted`].
     pub(crate) fn take(
         &self,
         samples: &mut Samples,
+        doing: &'static str,
+        before: impl Fn(),
         mut job: impl FnMut(&Limits<'_>, u64, u64) -> Result<Stamps, MachineError>,
     ) -> Result<Left, MachineError> {
         let Run { timer, plan, passes_per_look, interrupted, .. } = *self;
@@ -56,10 +69,12 @@ impl Run<'_> {
         let empty = EmptySample::measured(&Limits { delivery: Delivery::Drained, ..limits });
         samples.timer_cost = timer.cost(empty);
 
-        // Passes are numbered so that the last of a run differs from the last of the 31 runs before it.
         let wanted = samples.count_wanted() as u64;
         let passes_in_all = plan.passes.wrapping_add(plan.warmup_passes).wrapping_mul(wanted);
-        let mut next = self.number.wrapping_sub(passes_in_all);
+        let mut next = match self.numbering {
+            Numbering::EndingWith(end) => end.wrapping_sub(passes_in_all),
+            Numbering::Messages => 0,
+        };
         let mut last = next;
         let counting = |error| self.os("asking how often the core was taken away", error);
         let mut watch = Watch::new(timer).map_err(counting)?;
@@ -71,17 +86,18 @@ impl Run<'_> {
             let stamps = job(&limits, first, passes)?;
             let disturbance = watch.after().map_err(counting)?;
             last = first.wrapping_add(passes).wrapping_sub(1);
-            self.judge(&stamps, passes, &limits)?;
+            self.judge(&stamps, passes, &limits, doing)?;
             Ok((stamps, disturbance))
         };
         while samples.wants_more() {
+            before();
             if plan.warmup_passes > 0 {
                 take(next, plan.warmup_passes)?;
             }
             let (stamps, disturbance) = take(next.wrapping_add(plan.warmup_passes), plan.passes)?;
             samples.keep(timer.sample(&stamps, empty), disturbance);
             // What replaces a dropped sample has its numbers, so that the last of all is the last one meant.
-            if disturbance.is_none() {
+            if disturbance.is_none() || self.numbering == Numbering::Messages {
                 next = next.wrapping_add(plan.warmup_passes).wrapping_add(plan.passes);
             }
         }
@@ -89,16 +105,24 @@ impl Run<'_> {
     }
 
     /// Whether a sample of `passes` passes counts.
-    fn judge(&self, stamps: &Stamps, passes: u64, limits: &Limits<'_>) -> Result<(), MachineError> {
+    fn judge(
+        &self,
+        stamps: &Stamps,
+        passes: u64,
+        limits: &Limits<'_>,
+        doing: &'static str,
+    ) -> Result<(), MachineError> {
         let machine = || self.machine.to_owned();
         let cycles = stamps.delivered.saturating_sub(stamps.start);
         let late =
             |waiting_for| MachineError::Timeout { machine: machine(), after: self.timer.ticks(cycles), waiting_for };
+        let is_interrupted = limits.interrupted.load(Ordering::Relaxed);
         match stamps.ending {
-            Ending::Failed(error) => Err(self.os("calling the kernel within a sample", error)),
-            Ending::Stopped(_) if limits.interrupted.load(Ordering::Relaxed) => {
+            Ending::Stopped(_) | Ending::Failed(Errno::CANCELED) if is_interrupted => {
                 Err(MachineError::Interrupted { machine: machine() })
             }
+            Ending::Failed(Errno::TIMEDOUT) => Err(late("a message from the other core".to_owned())),
+            Ending::Failed(error) => Err(self.os(doing, error)),
             Ending::Stopped(done) => Err(late(format!("pass {} of {passes}", done + 1))),
             Ending::Done if cycles > limits.timeout_cycles => Err(late(format!("the last of {passes} passes"))),
             Ending::Done => Ok(()),

@@ -33,6 +33,25 @@ pub(crate) enum Delivery {
     ReadBackByte(*const u8),
 }
 
+impl Delivery {
+    /// A read-back from the end of a span that was stored to: from its last aligned 4 B, or else from its last byte, so
+    /// that nothing is loaded which was not stored before. Nothing is read back from an empty span.
+    ///
+    /// # Safety
+    /// The span stays readable as long as this is used.
+    pub(crate) unsafe fn read_back(span: *const u8, len: usize) -> Delivery {
+        let end = span as usize + len;
+        let word = (end & !3).wrapping_sub(4);
+        if len == 0 {
+            Delivery::Drained
+        } else if word >= span as usize && word < end {
+            Delivery::ReadBack(span.wrapping_add(word - span as usize).cast())
+        } else {
+            Delivery::ReadBackByte(span.wrapping_add(len - 1))
+        }
+    }
+}
+
 /// How a sample ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
@@ -107,13 +126,22 @@ pub(crate) fn stamp_before() -> u64 {
 
 /// The counter once all earlier instructions are done and loads answered; later ones wait.
 #[inline(always)]
-fn stamp_after() -> u64 {
+pub(crate) fn stamp_after() -> u64 {
     let (low, high): (u64, u64);
     // SAFETY: as for `stamp_before`.
     unsafe {
         asm!("rdtscp", "lfence", out("rax") low, out("rdx") high, out("rcx") _, options(nostack, preserves_flags));
     };
     high << 32 | low
+}
+
+/// Does nothing until the counter has gone on by `cycles`.
+#[inline(always)]
+pub(crate) fn pause(cycles: u64) {
+    let start = stamp_before();
+    while stamp_before().saturating_sub(start) < cycles {
+        std::hint::spin_loop();
+    }
 }
 
 /// The counter once all earlier stores, those in write-combining buffers too, are visible to everybody.
@@ -206,8 +234,21 @@ mod tests {
 
     #[test]
     fn a_read_back_comes_after_every_pass_and_may_be_of_one_byte() {
-        let place = [7_u32];
-        for delivery in [Delivery::ReadBack(place.as_ptr()), Delivery::ReadBackByte(place.as_ptr().cast())] {
+        let place = [7_u32; 2];
+        let bytes: *const u8 = place.as_ptr().cast();
+        let chosen = |start: usize, len: usize| {
+            // SAFETY: the tests ask for bytes of `place`.
+            match unsafe { Delivery::read_back(bytes.wrapping_add(start), len) } {
+                Delivery::Drained => (0, 0),
+                Delivery::ReadBack(at) => (4, at as usize - bytes as usize),
+                Delivery::ReadBackByte(at) => (1, at as usize - bytes as usize),
+            }
+        };
+        assert_eq!([chosen(0, 8), chosen(0, 4), chosen(1, 7), chosen(0, 7)], [(4, 4), (4, 0), (4, 4), (4, 0)]);
+        assert_eq!([chosen(1, 6), chosen(0, 3), chosen(0, 1), chosen(0, 0)], [(1, 6), (1, 2), (1, 0), (0, 0)]);
+        for len in [8, 1] {
+            // SAFETY: as above.
+            let delivery = unsafe { Delivery::read_back(bytes, len) };
             let stamps = timed(&Limits { delivery, ..limits(1) }, 0, 3, |_| Ok(()));
             assert_eq!(stamps.ending, Ending::Done);
             assert!(stamps.start <= stamps.issued && stamps.issued <= stamps.delivered);

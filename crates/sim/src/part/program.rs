@@ -149,7 +149,8 @@ impl Spec {
         };
         match access {
             Access::Memcpy => self.memcpy.stores(len, misaligned).unwrap_or_else(string),
-            Access::RepMovsb => string(),
+            // `supports` lets no plan with it pass: the simulated core has no such routine.
+            Access::RepMovsb | Access::CopyToDevice => string(),
             Access::Movdir64b => Pieces::of(len, 64),
             Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => {
                 Pieces::of(len, width.bytes())
@@ -180,6 +181,8 @@ struct Walk {
     turn: u64,
     /// A piece that crosses a line: what is left of it.
     rest: Option<(u64, u64)>,
+    /// Where the pieces lie, if not one behind the other, and how wide they are.
+    order: Option<(Order, Width)>,
 }
 
 impl Walk {
@@ -188,7 +191,11 @@ impl Walk {
             Some(rest) => rest,
             None => loop {
                 if let Some(piece) = self.stores.next() {
-                    break (self.base + piece.offset, piece.bytes);
+                    let offset = match self.order {
+                        None => piece.offset,
+                        Some((order, width)) => order.place(piece.offset / width.bytes(), width),
+                    };
+                    break (self.base + offset, piece.bytes);
                 }
                 self.times_left -= 1;
                 if self.times_left == 0 {
@@ -254,9 +261,10 @@ impl Program {
         let base = spec.bus(stream.span.at);
         let stores = spec.stores(stream.access, stream.span.memory_type, stream.span.len, base % 64);
         let times = match stream.order {
-            Order::Ascending => 1,
+            Order::Ascending | Order::Interleaved { .. } => 1,
             Order::SameAddress { times } => times,
         };
+        let is_interleaved = matches!(stream.order, Order::Interleaved { .. });
         Walk {
             verb: stream.verb,
             manner: spec.manner(stream.verb, stream.access, stream.span.memory_type),
@@ -268,6 +276,7 @@ impl Program {
             fence_each: stream.fence_each,
             turn: turn.wrapping_mul(times.max(1)),
             rest: None,
+            order: stream.access.width().filter(|_| is_interleaved).map(|width| (stream.order, width)),
         }
     }
 

@@ -81,6 +81,7 @@ pub fn plan(random: &mut Random, machine: &SimulatedMachine) -> Plan {
         .map(|core| Lane { core, body: (0..=random.below(4)).map(|_| op(random, machine)).collect() })
         .collect();
     Plan {
+        before: Vec::new(),
         lanes,
         passes: 1 + random.below(4),
         warmup_passes: random.below(2),

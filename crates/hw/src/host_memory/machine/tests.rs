@@ -1,5 +1,7 @@
 //! The promise, kept on real memory. No test here says how fast anything is.
 
+mod steps;
+
 use super::*;
 use lanemark_machine::{Access, DriverCall, Fence, Lane, Op, Order as StreamOrder, Span, Stream};
 use lanemark_units::Ticks;
@@ -227,10 +229,12 @@ fn what_is_not_one_lane_of_known_steps_on_wb_memory_is_refused_with_a_reason() {
         (lanes(0), "0 lanes"),
         (lanes(2), "2 lanes"),
         (plan(vec![]), "[]"),
-        (plan(vec![Op::Fence(Fence::Sfence)]), "[fence]"),
         (plan(vec![store.clone(), store.clone()]), "[stream, stream]"),
         (plan(vec![Op::FlushLines(span(0, 64)), store.clone()]), "flush"),
-        (plan(vec![store.clone(), Op::Pause(Ticks::whole_ns(10))]), "pause"),
+        (plan(vec![Op::Pause(Ticks::whole_ns(10)), store.clone()]), "pause"),
+        (plan(vec![store.clone(), Op::Pause(Ticks::whole_ns(1_000_001))]), "pause"),
+        (plan(vec![store.clone(), Op::FlushLines(span(0, 65))]), "flush"),
+        (Plan { before: vec![store.clone()], ..plan(vec![store.clone()]) }, "before"),
         (Plan { passes: 0, ..plan(vec![store.clone()]) }, "0 passes"),
         (stream(Verb::Load, Access::Movdir64b, span(0, 64)), "movdir64b to load"),
         (stream(Verb::Store, Access::NonTemporal(Width::B4), span(0, 64)), "nt4 to store"),

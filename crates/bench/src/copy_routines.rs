@@ -1,0 +1,112 @@
+//! Which way of copying is the fastest, and does ours know?
+//!
+//! Traffic: loads of a block that stays in a cache, stores to the destination. On ordinary memory (WB) the
+//! destination is *hot*, the same block again and again, or *cold*: its lines are dropped from every cache before each
+//! sample, and copies go through a zone of 1 MiB or one block, whichever is more.
+//! Unit: bytes per second; *delivered* when, after a fence at the end of the sample, all can be seen.
+//! Ways: `memcpy` of the C library, `rep_movsb`, loops of 16, 32 and 64 B stores, plain and non-temporal,
+//! `movdir64b`, and `copy_to_device`, which picks one of them for each size by measurement, here and now.
+//! Spoiled by: a fence missing behind non-temporal stores, which then leave later than they seem to: one stands at
+//! the end of each sample and none between copies. A program that rings a bell after every copy waits for each:
+//! see `fence_cost`.
+//! Method: gdrcopy has seven such routines and picks by CPUID, which on the processor this was written on is 6 to 13 %
+//! slower than its own best.
+
+use crate::case::{Axes, Case, Through};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::Question;
+use crate::sampling::{answer, measure};
+use lanemark_machine::{Access, BlockCopy, Facts, Machine, Op, Plan, Span, Verb, Width};
+use lanemark_record::{Answer, Quantity};
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "copy_routines",
+    summary: "bytes per second of every copy there is and of copy_to_device, hot and cold",
+    quantity: Quantity::Bandwidth,
+    cases,
+    plan,
+    simulated_passes: |_| 1,
+    most_passes: 4096,
+    accesses_per_pass: |_| 1,
+    ask: Some(ask),
+    is_usual: false,
+    left_out: |_| None,
+};
+
+/// The routines, ours last.
+const ROUTINES: [Access; 10] = [
+    Access::Memcpy,
+    Access::RepMovsb,
+    Access::Plain(Width::B16),
+    Access::Plain(Width::B32),
+    Access::Plain(Width::B64),
+    Access::NonTemporal(Width::B16),
+    Access::NonTemporal(Width::B32),
+    Access::NonTemporal(Width::B64),
+    Access::Movdir64b,
+    Access::CopyToDevice,
+];
+
+/// Bytes that a cold sample goes through, if one copy is not more.
+const ZONE: u64 = 1 << 20;
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(region) = axes.region(facts, facts.storage()) else { return Vec::new() };
+    let here = || ROUTINES.into_iter().filter(|access| facts.stores.contains(access)).collect();
+    let accesses: Vec<Access> = axes.accesses.clone().unwrap_or_else(here);
+    let memory_types = axes.memory_types.clone().unwrap_or_else(|| facts.memory_types.clone());
+    let alignments = axes.alignments.clone().unwrap_or_else(|| vec![0]);
+    let mut cases = Vec::new();
+    for memory_type in memory_types {
+        let ways: &[Through] = match memory_type {
+            MemoryType::Wb => &[Through::Copy { is_cold: false }, Through::Copy { is_cold: true }],
+            _ => &[Through::User],
+        };
+        for &through in ways {
+            for &access in &accesses {
+                for &alignment in &alignments {
+                    cases.extend(axes.sizes_in(region).into_iter().map(|size| Case {
+                        verb: Verb::Store,
+                        access,
+                        memory_type,
+                        fence: None,
+                        size,
+                        alignment,
+                        region: region.at,
+                        through,
+                    }));
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// Copies in one pass.
+fn copies(case: &Case) -> u64 {
+    match case.through {
+        Through::Copy { is_cold: true } => (ZONE / case.size.max(1)).max(1),
+        _ => 1,
+    }
+}
+
+fn plan(case: &Case, passes: u64) -> Plan {
+    let zone = Span { len: case.size * copies(case), ..case.span() };
+    let copy = Op::Copy(BlockCopy { access: case.access, zone, block_bytes: case.size });
+    let before = match case.through {
+        Through::Copy { is_cold: true } => vec![Op::FlushLines(zone)],
+        _ => Vec::new(),
+    };
+    Plan { before, ..Plan::on_one_core(vec![copy], passes) }
+}
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let is_cold = case.through == (Through::Copy { is_cold: true });
+    // A second pass would find what the first left in the cache.
+    let most_passes = if is_cold { 1 } else { question.most_passes };
+    let measured = measure(machine, &plan(case, 1), most_passes, effort)?;
+    Ok(answer(question, case, machine.facts(), &measured.counted_as(copies(case))))
+}

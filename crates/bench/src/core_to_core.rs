@@ -1,0 +1,174 @@
+//! How long until another core sees what this one stored?
+//!
+//! Traffic: cache lines between two cores; no device. Core `from` stores a number into a line, core `to` loads the
+//! line until the number is there and answers with the next; the answer goes into the same line (one line) or
+//! into another (two lines).
+//! Unit: nanoseconds, *one way*, which is half the round trip: both directions have one clock, and nothing tells
+//! which of them is slower.
+//! Stores: `8` is an ordinary one. `nt8` is non-temporal with an `SFENCE` behind it, without which it would stay in
+//! a buffer; `movdir64b` is a direct store of the whole line. Both put the line into memory, past the caches, and
+//! are what a core does to ring a device's bell.
+//! Spoiled by: anybody else on one of the two cores, who makes the other wait for a time slice; frequency changes;
+//! cores that share more than others (two threads of one core, one cache, one socket), which is what the matrix of
+//! all pairs shows.
+//! Of many cores, twelve are asked, spread evenly.
+//! Method: core-to-core-latency, whose matrix anybody understands, with a median over many samples and its spread.
+
+use crate::case::{Axes, Case, Through};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::{LeftOut, Question};
+use crate::sampling::{answer, measure};
+use lanemark_machine::{Access, Channel, Clockwork, Facts, Lane, Machine, Op, Plan, Span, Width};
+use lanemark_record::{Answer, Detail, Pair, Quantity};
+use lanemark_units::BarOffset;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "core_to_core",
+    summary: "time until another core sees a store, one way, for every pair of cores",
+    quantity: Quantity::OneWayLatency,
+    cases,
+    plan,
+    simulated_passes: |_| 8,
+    most_passes: 1 << 14,
+    accesses_per_pass: |_| 1,
+    ask: Some(ask),
+    is_usual: false,
+    left_out,
+};
+
+/// Cores of which all pairs are asked: 66.
+const MOST_CORES: u32 = 12;
+/// Samples of a pair: many, because a core that is shared spoils many.
+const SAMPLES: usize = 101;
+/// Bytes between two lines, so that no prefetcher takes one for the other's neighbour.
+const APART: u64 = 4096;
+
+/// The cores whose pairs are asked.
+fn cores(facts: &Facts) -> Vec<u32> {
+    // Virtual cores are all alike, and none can tell the other anything yet.
+    let asked = if facts.clockwork == Clockwork::Simulated { 2 } else { MOST_CORES };
+    let count = facts.cores.min(asked);
+    (0..count).map(|nth| (u64::from(nth) * u64::from(facts.cores) / u64::from(count)) as u32).collect()
+}
+
+fn left_out(facts: &Facts) -> Option<LeftOut> {
+    let asked = cores(facts);
+    (facts.clockwork == Clockwork::Real && (asked.len() as u32) < facts.cores).then(|| LeftOut {
+        what: format!("pairs with others than cores {asked:?}"),
+        because: format!("of {} cores, {MOST_CORES} are asked, spread evenly: all pairs would take long", facts.cores),
+    })
+}
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(region) = axes.region(facts, facts.storage()).filter(|region| region.len >= 2 * APART) else {
+        return Vec::new();
+    };
+    let Some(memory_type) = facts.memory_types.first() else { return Vec::new() };
+    let cores = cores(facts);
+    let pairs = cores.iter().enumerate().flat_map(|(place, from_core)| {
+        cores[place + 1..].iter().map(|to_core| Pair { from_core: *from_core, to_core: *to_core })
+    });
+    let eight = Access::Plain(Width::B8);
+    let ways = [(eight, false), (eight, true), (Access::NonTemporal(Width::B8), false), (Access::Movdir64b, false)];
+    let wanted = |access: &Access| match &axes.accesses {
+        Some(named) => named.contains(access),
+        None => facts.stores.contains(access),
+    };
+    pairs
+        .flat_map(|pair| ways.into_iter().filter(|way| wanted(&way.0)).map(move |way| (pair, way)))
+        .map(|(pair, (access, is_two))| Case {
+            verb: lanemark_machine::Verb::Store,
+            access,
+            memory_type: *memory_type,
+            fence: None,
+            size: access.width().map_or(8, Width::bytes),
+            alignment: 0,
+            region: region.at,
+            through: Through::Lines { pair, is_two },
+        })
+        .collect()
+}
+
+fn plan(case: &Case, passes: u64) -> Plan {
+    let Through::Lines { pair, is_two } = case.through else { return Plan::on_one_core(Vec::new(), passes) };
+    let line = |offset| {
+        let at = BarOffset { offset: case.region.offset + offset, ..case.region };
+        Channel::Line { access: case.access, span: Span { at, len: 64, memory_type: case.memory_type } }
+    };
+    exchange(pair, line(0), line(if is_two { APART } else { 0 }), passes)
+}
+
+/// Two lanes that tell each other, one message each way a pass.
+pub(crate) fn exchange(pair: Pair, there: Channel, back: Channel, passes: u64) -> Plan {
+    let lanes = vec![
+        Lane { core: pair.from_core, body: vec![Op::Send(there), Op::Receive(back)] },
+        Lane { core: pair.to_core, body: vec![Op::Receive(there), Op::Send(back)] },
+    ];
+    Plan { lanes, ..Plan::on_one_core(Vec::new(), passes) }
+}
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let effort = Effort { samples: effort.samples.max(SAMPLES), ..*effort };
+    let measured = measure(machine, &plan(case, 1), question.most_passes, &effort)?;
+    let one_way = measured.per_pass_issue_ns().iter().map(|ns| ns / 2.0).collect();
+    let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(one_way));
+    if let Through::Lines { pair, .. } = case.through {
+        answer.detail = Some(Detail::Pair(pair));
+    }
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_machine::{Region, RegionKind};
+    use lanemark_units::MemoryType;
+
+    fn facts(cores: u32) -> Facts {
+        Facts {
+            name: "a machine".to_owned(),
+            summary: String::new(),
+            clockwork: Clockwork::Real,
+            cores,
+            regions: vec![Region {
+                name: "memory".to_owned(),
+                at: BarOffset { bar: 0, offset: 0 },
+                len: 1 << 20,
+                kind: RegionKind::Storage,
+            }],
+            memory_types: vec![MemoryType::Wb],
+            stores: vec![Access::Plain(Width::B8)],
+            loads: vec![],
+            memcpy: String::new(),
+            driver_width: None,
+        }
+    }
+
+    #[test]
+    fn every_pair_is_asked_once_and_of_many_cores_twelve_that_are_spread() {
+        let pairs = |cores| cases(&facts(cores), &Axes::default()).len() / 2;
+        assert_eq!([1, 2, 3, 12, 13, 256].map(pairs), [0, 1, 3, 66, 66, 66]);
+        assert_eq!(cores(&facts(48)), (0..12).map(|nth| nth * 4).collect::<Vec<_>>());
+        assert_eq!(left_out(&facts(12)), None);
+        assert!(left_out(&facts(13)).unwrap().because.contains("of 13 cores, 12"));
+    }
+
+    #[test]
+    fn two_lines_are_a_page_apart_and_one_is_the_same_for_both_ways() {
+        let spans = |is_two| {
+            let mut cases = cases(&facts(2), &Axes::default());
+            cases.retain(|case| matches!(case.through, Through::Lines { is_two: two, .. } if two == is_two));
+            let plan = plan(&cases[0], 7);
+            assert_eq!(plan.passes, 7);
+            let offset = |op: &Op| match op {
+                Op::Send(channel) | Op::Receive(channel) => channel.span().unwrap().at.offset,
+                _ => panic!("{op:?}"),
+            };
+            plan.lanes.iter().map(|lane| lane.body.iter().map(offset).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        assert_eq!(spans(false), [[0, 0], [0, 0]]);
+        assert_eq!(spans(true), [[0, 4096], [0, 4096]]);
+    }
+}

@@ -1,0 +1,235 @@
+//! How many write-combining or fill buffers has a core, and what does a line cost that leaves partly filled?
+//!
+//! Traffic: stores to `lines` lines at once, the first 8 B of each, then the second 8 B of each, and so on, for 1 to
+//! 40 lines. As long as each has a buffer, it leaves full, once. With one line more than there are buffers, a line
+//! has to leave before its next store comes, and every store becomes a write of its own.
+//! On a card's memory (WC) ordinary stores combine; on ordinary memory (WB) non-temporal ones do.
+//! Unit: nanoseconds of one partial flush, the headline; the answer has the count, and the time of a line for each
+//! number of lines.
+//! Spoiled by: somebody else on the core or on its other hardware thread, which shares the buffers; hence many short
+//! samples, every number of lines in turn, round by round, and the median of all. Beyond the count the time must be
+//! the same for any number of lines, and below it far less: where the curve shows no such step, or several, the
+//! answer says so and has no count (`step.rs` has the rule).
+//! Method: first done by hand on a Xeon (16 buffers, 46 ns).
+
+use crate::case::{Axes, Case, Through};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::Question;
+use crate::sampling::{answer, measure};
+use crate::step::{Height, steps};
+use lanemark_machine::{Access, Clockwork, Facts, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
+use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Summary};
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "wc_buffers",
+    summary: "how many lines a core combines stores to at once, and what a partial flush costs",
+    quantity: Quantity::Cost,
+    cases,
+    plan: |case, passes| plan(case, 1, passes),
+    simulated_passes: |_| 1,
+    most_passes: 256,
+    accesses_per_pass: |_| 1,
+    ask: Some(ask),
+    is_usual: false,
+    left_out: |_| None,
+};
+
+const LINE: u64 = 64;
+/// The most lines at once: more than any processor has buffers for, as far as is known.
+const MOST_LINES: u64 = 40;
+/// Lines of one pass, at least.
+const PASS_LINES: u64 = 256;
+/// Times that every number of lines is asked where time is real.
+const ROUNDS: usize = 9;
+/// Samples of each.
+const SAMPLES: usize = 5;
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(region) = axes.region(facts, facts.storage()).filter(|region| region.len >= 2 * LINE) else {
+        return Vec::new();
+    };
+    let combines = |kind: &MemoryType| matches!(kind, MemoryType::Wc | MemoryType::Wb);
+    let memory_types =
+        axes.memory_types.clone().unwrap_or_else(|| facts.memory_types.iter().copied().filter(combines).collect());
+    let mut cases = Vec::new();
+    for memory_type in memory_types {
+        let usual: &[Access] = match memory_type {
+            MemoryType::Wb => {
+                &[Access::NonTemporal(Width::B8), Access::NonTemporal(Width::B16), Access::NonTemporal(Width::B32)]
+            }
+            _ => &[Access::Plain(Width::B8)],
+        };
+        let here = || usual.iter().copied().filter(|access| facts.stores.contains(access)).collect();
+        for access in axes.accesses.clone().unwrap_or_else(here) {
+            cases.push(Case {
+                verb: Verb::Store,
+                access,
+                memory_type,
+                fence: None,
+                size: LINE,
+                alignment: 0,
+                region: region.at,
+                through: Through::User,
+            });
+        }
+    }
+    cases
+}
+
+/// Every store of a pass goes to the next of `lines` lines.
+fn plan(case: &Case, lines: u64, passes: u64) -> Plan {
+    let span = Span { len: lines * LINE * PASS_LINES.div_ceil(lines), ..case.span() };
+    let order = Order::Interleaved { lines };
+    let stores = Stream { order, ..Stream::over(case.verb, case.access, span) };
+    Plan::on_one_core(vec![Op::Stream(stores)], passes)
+}
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let room = machine.facts().regions.iter().find(|region| region.at == case.region).map_or(0, |region| region.len);
+    let fits = |lines: &u64| plan(case, *lines, 1).bytes_per_sample() <= room;
+    let asked: Vec<u64> = (1..=MOST_LINES).filter(fits).collect();
+    let (rounds, effort) = match machine.facts().clockwork {
+        Clockwork::Simulated => (1, *effort),
+        Clockwork::Real => (ROUNDS, Effort { samples: SAMPLES, ..*effort }),
+    };
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); asked.len()];
+    let mut last = None;
+    for _ in 0..rounds {
+        for (lines, times) in asked.iter().zip(&mut times) {
+            let plan = plan(case, *lines, 1);
+            let in_a_pass = (plan.bytes_per_sample() / LINE) as f64;
+            let measured = measure(machine, &plan, question.most_passes, &effort)?;
+            times.extend(measured.per_pass_delivered_ns().iter().map(|ns| ns / in_a_pass));
+            last = Some(measured);
+        }
+    }
+    let Some(measured) = last else { return Err(BenchError::TooFewPoints { question: question.name }) };
+    let curve: Vec<CurvePoint> = asked
+        .iter()
+        .zip(&times)
+        .filter_map(|(lines, times)| {
+            let summary = Summary::of(times)?;
+            Some(CurvePoint { lines: *lines, line_ns_median: summary.median, line_ns_mad: summary.mad })
+        })
+        .collect();
+    let buffers = buffers(curve, LINE / case.access.width().map_or(LINE, Width::bytes));
+    let flushes = match buffers.count {
+        Some(count) => beyond(&buffers, count).collect(),
+        None => Vec::new(),
+    };
+    let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(flushes));
+    answer.bytes = None;
+    answer.tlps = None;
+    answer.detail = Some(Detail::Buffers(buffers));
+    Ok(answer)
+}
+
+/// Time of a flush for each number of lines beyond `count`.
+fn beyond(buffers: &Buffers, count: u64) -> impl Iterator<Item = f64> {
+    let flushes = buffers.flushes_per_line as f64;
+    buffers.curve.iter().filter(move |point| point.lines > count).map(move |point| point.line_ns_median / flushes)
+}
+
+/// What the curve says.
+fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64) -> Buffers {
+    let heights: Vec<Height> =
+        curve.iter().map(|point| Height { median: point.line_ns_median, mad: point.line_ns_mad }).collect();
+    let found = steps(&heights);
+    let mut buffers = Buffers {
+        count: None,
+        because: String::new(),
+        flushes_per_line,
+        flush_ns: None,
+        flush_spread_percent: None,
+        curve,
+    };
+    match found {
+        Ok(place) => {
+            let (at, next) = (buffers.curve[place], buffers.curve[place + 1]);
+            let count = at.lines;
+            let flushes: Vec<f64> = beyond(&buffers, count).collect();
+            let flush = Summary::of(&flushes);
+            buffers.count = Some(count);
+            buffers.because = format!(
+                "a line takes {:.1} ns with {count} at once and {:.1} ns with {}",
+                at.line_ns_median, next.line_ns_median, next.lines
+            );
+            buffers.flush_ns = flush.map(|flush| flush.median);
+            buffers.flush_spread_percent =
+                flush.map(|flush| 100.0 * (flush.max - flush.median).max(flush.median - flush.min) / flush.median);
+        }
+        Err(no_step) => {
+            let lines = |place: usize| buffers.curve[place].lines;
+            buffers.because = no_step.in_words(&lines);
+        }
+    }
+    buffers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(line_ns: impl Fn(u64) -> f64) -> Vec<CurvePoint> {
+        (1..=MOST_LINES).map(|lines| CurvePoint { lines, line_ns_median: line_ns(lines), line_ns_mad: 0.5 }).collect()
+    }
+
+    #[test]
+    fn a_clear_step_gives_the_count_and_the_cost_of_a_flush() {
+        let found = buffers(curve(|lines| if lines <= 16 { 21.0 } else { 368.0 + (lines % 3) as f64 }), 8);
+        assert_eq!((found.count, found.curve.len()), (Some(16), 40));
+        assert!((found.flush_ns.unwrap() - 46.125).abs() < 1e-9 && found.flush_spread_percent.unwrap() < 1.0);
+        assert_eq!(found.because, "a line takes 21.0 ns with 16 at once and 370.0 ns with 17");
+    }
+
+    #[test]
+    fn a_curve_without_a_step_gives_no_number_and_the_reason() {
+        let found = buffers(curve(|lines| 20.0 + lines as f64 / 4.0), 8);
+        assert_eq!((found.count, found.flush_ns, found.flush_spread_percent), (None, None, None));
+        assert!(found.because.contains("no step"), "{}", found.because);
+    }
+
+    #[test]
+    fn several_steps_are_named_and_none_is_chosen() {
+        let found = buffers(
+            curve(|lines| {
+                if lines <= 10 {
+                    20.0
+                } else if lines <= 16 {
+                    90.0
+                } else {
+                    360.0
+                }
+            }),
+            8,
+        );
+        assert_eq!(found.count, None);
+        assert!(found.because.contains("10") && found.because.contains("16"), "{}", found.because);
+    }
+
+    #[test]
+    fn a_pass_has_whole_blocks_and_enough_lines_for_any_number_at_once() {
+        for access in [Access::Plain(Width::B8), Access::NonTemporal(Width::B32)] {
+            for lines in 1..=MOST_LINES {
+                let at = lanemark_units::BarOffset { bar: 0, offset: 0 };
+                let case = Case {
+                    verb: Verb::Store,
+                    access,
+                    memory_type: MemoryType::Wc,
+                    fence: None,
+                    size: LINE,
+                    alignment: 0,
+                    region: at,
+                    through: Through::User,
+                };
+                let plan = plan(&case, lines, 1);
+                let [Op::Stream(stream)] = &*plan.lanes[0].body else { panic!("{plan:?}") };
+                assert_eq!(stream.order.nonsense(access, &stream.span), None);
+                assert!(stream.span.len >= PASS_LINES * LINE);
+            }
+        }
+    }
+}

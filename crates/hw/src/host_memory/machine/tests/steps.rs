@@ -1,0 +1,243 @@
+//! Steps that are no stream, and what stands before and after one.
+
+use super::*;
+use lanemark_machine::{BlockCopy, Channel, Clock, KernelCall};
+
+/// The widths that leave lines open.
+fn interleaving(host: &HostMemory) -> Vec<Access> {
+    let narrow = |access: &Access| access.width().is_some_and(|width| width.bytes() < 64);
+    host.facts().stores.iter().copied().filter(narrow).collect()
+}
+
+fn interleaved(access: Access, span: Span, lines: u64) -> Stream {
+    Stream { order: StreamOrder::Interleaved { lines }, ..Stream::over(Verb::Store, access, span) }
+}
+
+#[test]
+fn interleaved_lines_are_stored_whole_whatever_stands_after_the_pass() {
+    let mut host = host();
+    for access in interleaving(&host) {
+        for lines in [1, 2, 7, 8, 17, 40] {
+            host.region.bytes_mut()[..64 << 10].fill(0);
+            let (start, len) = (4096, 3 * lines * 64);
+            let stores = Op::Stream(interleaved(access, span(start, len), lines));
+            for after in [None, Some(Op::Fence(Fence::Sfence)), Some(Op::Pause(Ticks::whole_ns(50)))] {
+                let body = [Some(stores.clone()), after].into_iter().flatten().collect();
+                let confirmed = run(&mut host, &plan(body), 2).confirmed.unwrap();
+                assert_eq!(confirmed, Confirmed { claimed_bytes: len, confirmed_bytes: len }, "{access} {lines}");
+            }
+            let (start, end) = (start as usize, (start + len) as usize);
+            let bytes = &host.region.bytes()[..64 << 10];
+            assert!(bytes[..start].iter().chain(&bytes[end..]).all(|byte| *byte == 0), "{access} {lines}: others");
+        }
+    }
+}
+
+#[test]
+fn lines_are_interleaved_by_narrow_stores_without_fences_and_in_whole_blocks() {
+    let mut host = host();
+    let good = interleaved(Access::NonTemporal(Width::B8), span(0, 384), 3);
+    run(&mut host, &plan(vec![Op::Stream(good.clone())]), 1);
+    for bad in [
+        Stream { span: span(0, 385), ..good.clone() },
+        Stream { span: span(32, 384), ..good.clone() },
+        Stream { access: Access::Plain(Width::B64), ..good.clone() },
+        Stream { access: Access::Memcpy, ..good.clone() },
+        Stream { verb: Verb::Load, access: Access::Plain(Width::B8), ..good.clone() },
+        Stream { fence_each: Some(Fence::Sfence), ..good },
+    ] {
+        let error = refused(&mut host, &plan(vec![Op::Stream(bad.clone())]));
+        assert!(error.what.contains("interleaved") || error.because.contains("no AVX"), "{bad:?}: {error}");
+    }
+}
+
+#[test]
+fn a_flush_or_a_pause_may_stand_after_any_stream() {
+    let mut host = host();
+    for after in [Op::FlushLines(span(128, 591)), Op::Pause(Ticks::whole_ns(200))] {
+        for access in host.facts().stores.clone() {
+            let store = Op::Stream(Stream::over(Verb::Store, access, span(128, 591)));
+            let confirmed = run(&mut host, &plan(vec![store, after.clone()]), 2).confirmed.unwrap();
+            assert_eq!(confirmed.confirmed_bytes, 591, "{access}");
+        }
+        for access in host.facts().loads.clone() {
+            let load = Op::Stream(Stream::over(Verb::Load, access, span(128, 591)));
+            run(&mut host, &plan(vec![load, after.clone()]), 2);
+        }
+    }
+}
+
+#[test]
+fn fences_flushes_pauses_clocks_and_calls_run_alone() {
+    let mut host = host();
+    let mut alone: Vec<Op> = [Fence::Sfence, Fence::Lfence, Fence::Mfence, Fence::Locked].map(Op::Fence).to_vec();
+    alone.extend(Clock::ALL.map(Op::Clock));
+    alone.extend(KernelCall::ALL.map(Op::Kernel));
+    alone.extend([Op::FlushLines(span(0, 4096)), Op::Pause(Ticks::whole_ns(100)), Op::Map(span(8192, 4096))]);
+    for op in alone {
+        let samples = run(&mut host, &plan(vec![op.clone()]), 3);
+        assert_eq!(samples.confirmed, None, "{op:?}");
+    }
+    assert!(refused(&mut host, &plan(vec![Op::Fence(Fence::Interrupt)])).what.contains("interrupt"));
+}
+
+#[test]
+fn a_pause_lasts_as_long_as_it_says() {
+    let mut host = host();
+    let pause = Ticks::whole_ns(20_000);
+    let samples = run(&mut host, &plan(vec![Op::Pause(pause)]), 3);
+    let three = Ticks(3 * pause.0);
+    // Not a claim of speed: a pause is never shorter, but for the timer's own cost.
+    assert!(samples.taken.iter().all(|sample| sample.issue + samples.timer_cost >= three), "{:?}", samples.taken);
+}
+
+#[test]
+fn a_mapping_starts_with_a_page_and_is_not_empty() {
+    let mut host = host();
+    for bad in [span(1, 4096), span(4096, 0)] {
+        refused(&mut host, &plan(vec![Op::Map(bad)]));
+    }
+    refused(&mut host, &plan(vec![Op::Map(span(REGION as u64 - 4096, 4097))]));
+    run(&mut host, &plan(vec![Op::Map(span(REGION as u64 - 4096, 4096))]), 1);
+}
+
+fn copies(access: Access, zone: Span, block_bytes: u64) -> Plan {
+    plan(vec![Op::Copy(BlockCopy { access, zone, block_bytes })])
+}
+
+#[test]
+fn every_copy_fills_its_zone_with_the_block_hot_and_cold() {
+    let mut host = host();
+    let accesses: Vec<Access> = [Access::CopyToDevice]
+        .into_iter()
+        .chain(crate::x86::copy::ROUTINES.map(|(access, _)| access))
+        .filter(|access| host.facts().stores.contains(access))
+        .collect();
+    assert!(accesses.len() >= 5, "{accesses:?}");
+    for access in accesses {
+        for (block, count) in [(64, 1), (64, 40), (100, 3), (4096, 2), (65_536, 1)] {
+            host.region.bytes_mut()[..256 << 10].fill(0);
+            let zone = span(4096, block * count);
+            let warm = copies(access, zone, block);
+            let cold = Plan { before: vec![Op::FlushLines(zone)], passes: 1, ..warm.clone() };
+            for plan in [warm, cold] {
+                let confirmed = run(&mut host, &plan, 2).confirmed.unwrap();
+                let all = Confirmed { claimed_bytes: zone.len, confirmed_bytes: zone.len };
+                assert_eq!(confirmed, all, "{access}: {count} blocks of {block} B");
+            }
+            let bytes = &host.region.bytes()[..256 << 10];
+            let (start, end) = (4096, 4096 + zone.len as usize);
+            assert!(bytes[..start].iter().chain(&bytes[end..]).all(|byte| *byte == 0), "{access} {block} B: others");
+        }
+    }
+}
+
+#[test]
+fn a_zone_is_whole_blocks_and_a_copy_has_a_routine() {
+    let mut host = host();
+    run(&mut host, &copies(Access::Memcpy, span(0, 192), 64), 1);
+    for (len, block) in [(0, 64), (191, 64), (193, 64), (64, 0), (64, 128)] {
+        refused(&mut host, &copies(Access::Memcpy, span(0, len), block));
+    }
+    refused(&mut host, &copies(Access::Memcpy, span(REGION as u64 - 63, 64), 64));
+    let error = refused(&mut host, &copies(Access::Plain(Width::B8), span(0, 64), 64));
+    assert!(error.because.contains("no copy"), "{error}");
+}
+
+fn line(access: Access, offset: u64) -> Channel {
+    Channel::Line { access, span: span(offset, 64) }
+}
+
+/// Two lanes that tell each other.
+fn exchange(there: Channel, back: Channel) -> Plan {
+    let lanes = vec![
+        Lane { core: 0, body: vec![Op::Send(there), Op::Receive(back)] },
+        Lane { core: 1, body: vec![Op::Receive(there), Op::Send(back)] },
+    ];
+    Plan { lanes, passes: 5, ..plan(vec![]) }
+}
+
+#[test]
+fn two_cores_exchange_messages_through_lines_and_events() {
+    let mut host = host();
+    let here: Vec<Access> = [Access::Plain(Width::B8), Access::NonTemporal(Width::B8), Access::Movdir64b]
+        .into_iter()
+        .filter(|access| host.facts().stores.contains(access))
+        .collect();
+    let lines = here.iter().flat_map(|access| {
+        [exchange(line(*access, 0), line(*access, 0)), exchange(line(*access, 64), line(*access, 4096))]
+    });
+    let events = exchange(Channel::Event { number: 0 }, Channel::Event { number: 1 });
+    for plan in lines.chain([events]) {
+        if host.facts().cores < 2 {
+            assert!(refused(&mut host, &plan).what.contains("core 1"));
+            continue;
+        }
+        let before = allowed_cpus().unwrap();
+        // Twice: the numbers of the first run still stand in the lines.
+        for _ in 0..2 {
+            run(&mut host, &Plan { warmup_passes: 2, ..plan.clone() }, 3);
+        }
+        assert_eq!(allowed_cpus().unwrap(), before);
+    }
+}
+
+#[test]
+fn an_exchange_that_would_never_end_ends_at_its_timeout_and_by_the_flag() {
+    let flag = Arc::new(AtomicBool::new(false));
+    let mut host = host().interrupted_by(Arc::clone(&flag));
+    let event = |number| Channel::Event { number };
+    if host.facts().cores < 2 {
+        // With one core there is nobody to wait for, and nothing is begun.
+        assert!(refused(&mut host, &exchange(event(0), event(1))).what.contains("core 1"));
+        return;
+    }
+    for plan in
+        [exchange(line(Access::Plain(Width::B8), 0), line(Access::Plain(Width::B8), 0)), exchange(event(0), event(1))]
+    {
+        flag.store(false, Ordering::Relaxed);
+        let endless = Plan { passes: u64::MAX, timeout: Ticks::whole_ns(5_000_000), ..plan };
+        let error = host.run(&endless, &mut Samples::wanted(1)).unwrap_err();
+        assert!(matches!(error, MachineError::Timeout { .. }), "{error}");
+
+        let setter = std::thread::spawn({
+            let flag = Arc::clone(&flag);
+            move || {
+                std::thread::sleep(Duration::from_millis(20));
+                flag.store(true, Ordering::Relaxed);
+            }
+        });
+        let endless = Plan { timeout: Ticks::NEVER, ..endless };
+        let error = host.run(&endless, &mut Samples::wanted(1)).unwrap_err();
+        assert!(matches!(error, MachineError::Interrupted { .. }), "{error}");
+        setter.join().unwrap();
+    }
+}
+
+#[test]
+fn lanes_that_do_not_answer_each_other_are_refused() {
+    let mut host = host();
+    let eight = Access::Plain(Width::B8);
+    let good = exchange(line(eight, 0), line(eight, 64));
+    let with = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = good.clone();
+        change(&mut plan);
+        plan
+    };
+    let nt = line(Access::NonTemporal(Width::B8), 64);
+    for bad in [
+        with(&|plan| plan.lanes[1].core = 0),
+        with(&|plan| plan.lanes[1].body.reverse()),
+        with(&|plan| plan.lanes[1].body[0] = Op::Receive(line(eight, 128))),
+        with(&|plan| plan.lanes.push(plan.lanes[0].clone())),
+        with(&|plan| plan.lanes[0].body.truncate(1)),
+        exchange(line(eight, 0), nt),
+        exchange(line(eight, 32), line(eight, 64)),
+        exchange(line(eight, 0), line(eight, REGION as u64)),
+        exchange(line(Access::Plain(Width::B4), 0), line(Access::Plain(Width::B4), 0)),
+        exchange(Channel::Event { number: 3 }, Channel::Event { number: 3 }),
+        exchange(Channel::Event { number: 3 }, line(eight, 0)),
+    ] {
+        refused(&mut host, &bad);
+    }
+}

@@ -1,0 +1,239 @@
+//! The routines that copy from memory to a span.
+//!
+//! Each stores every byte once, in ascending order, by the instruction it is named after; what lies before the
+//! first aligned address of a non-temporal store, and what is left at the end, goes in 8, 4, 2 and 1 B. So each
+//! can be pointed at a BAR, where a byte stored twice would be a packet more. None ends with a fence.
+
+#![allow(unsafe_code)]
+
+use super::sample::{Limits, Stamps, timed};
+use lanemark_machine::{Access, Width};
+use std::arch::asm;
+use std::hint::black_box;
+
+/// Copies `len` bytes.
+///
+/// # Safety
+/// Both ends are valid for `len` bytes and do not overlap, and the processor has the instruction.
+pub(crate) type Copy = unsafe fn(to: *mut u8, from: *const u8, len: usize);
+
+/// The routines there are, the plainest first.
+pub(crate) const ROUTINES: [(Access, Copy); 9] = [
+    (Access::Memcpy, memcpy),
+    (Access::RepMovsb, rep_movsb),
+    (Access::Plain(Width::B16), plain16),
+    (Access::Plain(Width::B32), plain32),
+    (Access::Plain(Width::B64), plain64),
+    (Access::NonTemporal(Width::B16), non_temporal16),
+    (Access::NonTemporal(Width::B32), non_temporal32),
+    (Access::NonTemporal(Width::B64), non_temporal64),
+    (Access::Movdir64b, movdir64b),
+];
+
+/// The routine that stores by `access`.
+pub(crate) fn routine(access: Access) -> Option<Copy> {
+    ROUTINES.into_iter().find(|(other, _)| *other == access).map(|(_, copy)| copy)
+}
+
+/// Copies of one block to place after place of a zone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks {
+    /// Where the zone starts.
+    pub(crate) to: *mut u8,
+    /// The block.
+    pub(crate) from: *const u8,
+    /// Bytes of the block.
+    pub(crate) len: usize,
+    /// How many the zone has room for.
+    pub(crate) count: usize,
+}
+
+impl Blocks {
+    /// Times `passes` passes over the zone.
+    ///
+    /// # Safety
+    /// As for [`Copy`], at every place of the zone.
+    pub(crate) unsafe fn timed(&self, copy: Copy, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
+        timed(limits, first, passes, |_| {
+            // The length is as unknown to this loop as to the one that chooses by it.
+            // SAFETY: handed on to the caller.
+            self.each(|to| unsafe { copy(to, self.from, black_box(self.len)) });
+            Ok(())
+        })
+    }
+
+    /// Every place of the zone, ascending.
+    ///
+    /// # Safety
+    /// As for [`Blocks::timed`].
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Between two timestamps.
+    pub(crate) fn each(&self, mut copy: impl FnMut(*mut u8)) {
+        let mut to = self.to;
+        for _ in 0..self.count {
+            copy(to);
+            to = to.wrapping_add(self.len);
+        }
+    }
+}
+
+unsafe fn memcpy(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: handed on to the caller.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
+}
+
+unsafe fn rep_movsb(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: handed on to the caller; the direction flag is clear on entry to assembly.
+    unsafe {
+        asm!("rep movsb", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") len => _,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// The few bytes before and behind whole vectors, in 8, 4, 2 and 1 B.
+///
+/// # Safety
+/// As for [`Copy`].
+unsafe fn few(mut to: *mut u8, mut from: *const u8, mut len: usize) {
+    macro_rules! step {
+        ($bytes:literal, $register:literal) => {
+            // SAFETY: handed on to the caller.
+            unsafe {
+                asm!(concat!("mov {value:", $register, "}, [{from}]"), concat!("mov [{to}], {value:", $register, "}"),
+                    value = out(reg) _, from = in(reg) from, to = in(reg) to, options(nostack, preserves_flags));
+                (to, from, len) = (to.add($bytes), from.add($bytes), len - $bytes);
+            }
+        };
+    }
+    while len >= 8 {
+        step!(8, "r");
+    }
+    if len >= 4 {
+        step!(4, "e");
+    }
+    if len >= 2 {
+        step!(2, "x");
+    }
+    if len >= 1 {
+        // SAFETY: as above; a byte register is of another class.
+        unsafe {
+            asm!("mov {value}, byte ptr [{from}]", "mov byte ptr [{to}], {value}",
+                value = out(reg_byte) _, from = in(reg) from, to = in(reg) to, options(nostack, preserves_flags));
+        }
+    }
+}
+
+/// `NAME: bytes, whether stores are aligned | load | store | registers | what follows the loop`.
+macro_rules! vectors {
+    ($($name:ident: $width:literal, $aligned:literal | $load:literal | $store:literal | $size:literal
+        | $r0:literal $r1:literal $r2:literal $r3:literal | $end:literal;)*) => {$(
+        unsafe fn $name(mut to: *mut u8, mut from: *const u8, mut len: usize) {
+            if $aligned {
+                let before = to.addr().wrapping_neg() % $width;
+                if before != 0 {
+                    let before = before.min(len);
+                    // SAFETY: handed on to the caller, as below: each piece ends where the next starts.
+                    unsafe {
+                        few(to, from, before);
+                        (to, from, len) = (to.add(before), from.add(before), len - before);
+                    }
+                }
+            }
+            // SAFETY: as above; all registers written are declared.
+            unsafe {
+                asm!(
+                    "sub {len}, 4 * {width}",
+                    "jb 3f",
+                    ".p2align 5",
+                    "2:",
+                    concat!($load, " ", $r0, ", ", $size, " [{from}]"),
+                    concat!($load, " ", $r1, ", ", $size, " [{from} + {width}]"),
+                    concat!($load, " ", $r2, ", ", $size, " [{from} + 2 * {width}]"),
+                    concat!($load, " ", $r3, ", ", $size, " [{from} + 3 * {width}]"),
+                    "add {from}, 4 * {width}",
+                    concat!($store, " ", $size, " [{to}], ", $r0),
+                    concat!($store, " ", $size, " [{to} + {width}], ", $r1),
+                    concat!($store, " ", $size, " [{to} + 2 * {width}], ", $r2),
+                    concat!($store, " ", $size, " [{to} + 3 * {width}], ", $r3),
+                    "add {to}, 4 * {width}",
+                    "sub {len}, 4 * {width}",
+                    "jae 2b",
+                    "3:",
+                    "add {len}, 3 * {width}",
+                    "jnc 5f",
+                    "4:",
+                    concat!($load, " ", $r0, ", ", $size, " [{from}]"),
+                    "add {from}, {width}",
+                    concat!($store, " ", $size, " [{to}], ", $r0),
+                    "add {to}, {width}",
+                    "sub {len}, {width}",
+                    "jae 4b",
+                    "5:",
+                    "add {len}, {width}",
+                    $end,
+                    to = inout(reg) to,
+                    from = inout(reg) from,
+                    len = inout(reg) len,
+                    width = const $width,
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    options(nostack),
+                );
+                if len != 0 {
+                    few(to, from, len);
+                }
+            }
+        }
+    )*};
+}
+
+vectors! {
+    plain16: 16, false | "movdqu" | "movdqu" | "xmmword ptr" | "xmm0" "xmm1" "xmm2" "xmm3" | "";
+    plain32: 32, false | "vmovdqu" | "vmovdqu" | "ymmword ptr" | "ymm0" "ymm1" "ymm2" "ymm3" | "vzeroupper";
+    plain64: 64, false | "vmovdqu64" | "vmovdqu64" | "zmmword ptr" | "zmm16" "zmm17" "zmm18" "zmm19" | "";
+    non_temporal16: 16, true | "movdqu" | "movntdq" | "xmmword ptr" | "xmm0" "xmm1" "xmm2" "xmm3" | "";
+    non_temporal32: 32, true | "vmovdqu" | "vmovntdq" | "ymmword ptr" | "ymm0" "ymm1" "ymm2" "ymm3" | "vzeroupper";
+    non_temporal64: 64, true | "vmovdqu64" | "vmovntdq" | "zmmword ptr" | "zmm16" "zmm17" "zmm18" "zmm19" | "";
+}
+
+unsafe fn movdir64b(mut to: *mut u8, mut from: *const u8, mut len: usize) {
+    let before = (to.addr().wrapping_neg() % 64).min(len);
+    // SAFETY: handed on to the caller: each piece ends where the next starts.
+    unsafe {
+        few(to, from, before);
+        (to, from, len) = (to.add(before), from.add(before), len - before);
+        while len >= 64 {
+            asm!("movdir64b {to}, zmmword ptr [{from}]", to = in(reg) to, from = in(reg) from,
+                options(nostack, preserves_flags));
+            (to, from, len) = (to.add(64), from.add(64), len - 64);
+        }
+        few(to, from, len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::x86::cpu::Cpu;
+    use crate::x86::pattern;
+    use lanemark_machine::Verb;
+
+    #[test]
+    fn every_routine_copies_its_bytes_and_no_others_from_anywhere_to_anywhere() {
+        let cpu = Cpu::detected();
+        let mut source = vec![0; 4096];
+        pattern::fill(&mut source, 1);
+        let mut to = vec![0_u8; 4096];
+        for (access, copy) in ROUTINES.into_iter().filter(|(access, _)| cpu.lacks(Verb::Store, *access).is_none()) {
+            for len in (0..200).chain([255, 256, 257, 511, 512, 1000, 2048, 2049]) {
+                for (start, from) in [(0, 0), (1, 0), (64, 3), (127, 64), (40, 9), (33, 1)] {
+                    to.fill(0);
+                    // SAFETY: both lie inside their vectors, and the processor has the instruction.
+                    unsafe { copy(to.as_mut_ptr().add(start), source.as_ptr().add(from), len) };
+                    assert_eq!(to[start..start + len], source[from..from + len], "{access}: {len} B to {start}");
+                    let others = to[..start].iter().chain(&to[start + len..]);
+                    assert!(others.copied().all(|byte| byte == 0), "{access}: {len} B to {start}: others");
+                }
+            }
+        }
+    }
+}

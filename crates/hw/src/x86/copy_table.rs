@@ -1,0 +1,211 @@
+//! Which copy for which size, found by measuring.
+
+#![allow(unsafe_code)]
+
+use super::buffer::Buffer;
+use super::copy::{Blocks, Copy, ROUTINES};
+use super::cpu::Cpu;
+use super::flush::flush_lines;
+use super::pattern;
+use super::sample::{Delivery, Limits, Stamps, timed};
+use crate::Destination;
+use lanemark_machine::{Access, Verb};
+use rustix::io::Errno;
+use std::hint::black_box;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// For each size class the routine that was the fastest when it was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct CopyTable {
+    /// By the number of bits of the length less one: the lengths above one power of two, up to the next.
+    copies: [Copy; CLASSES],
+    accesses: [Access; CLASSES],
+}
+
+const CLASSES: usize = usize::BITS as usize + 1;
+/// The class of 64 B, the first that is measured. What is shorter goes by `memcpy`.
+const FIRST: usize = 6;
+/// The class of 4 MiB, the last that is measured. What is longer goes as 4 MiB does.
+const LAST: usize = 22;
+
+const fn class(len: usize) -> usize {
+    (usize::BITS - len.saturating_sub(1).leading_zeros()) as usize
+}
+
+/// Bytes that one sample copies at least, so that it is long beside its timestamps.
+const SAMPLE_BYTES: usize = 32 << 10;
+/// Samples of every routine before the slow ones are given up.
+const TRIALS: usize = 3;
+/// How many times the fastest one's time a routine may take to be tried on.
+const IN_THE_RUNNING: f64 = 1.3;
+/// Samples of a routine that are enough.
+const ENOUGH: usize = 25;
+
+impl CopyTable {
+    /// Measures on memory of its own, for about `limit`.
+    ///
+    /// # Errors
+    /// What `mmap` said.
+    pub(crate) fn measured(destination: Destination, limit: Duration) -> Result<CopyTable, Errno> {
+        let most = 1 << LAST;
+        let (mut to, mut from) = (Buffer::new(most)?, Buffer::new(most)?);
+        pattern::fill(from.bytes_mut(), 1);
+        // SAFETY: two mappings of that length, which nobody else has.
+        Ok(unsafe { CopyTable::measured_on(to.at(0), from.at(0), most, destination, limit) })
+    }
+
+    /// Measures copies of up to `most` bytes to `to`, for about `limit`. Sizes that do not fit go as the largest
+    /// that does.
+    ///
+    /// # Safety
+    /// Both ends are valid for `most` bytes, do not overlap, and are used by nobody else meanwhile.
+    pub(crate) unsafe fn measured_on(
+        to: *mut u8,
+        from: *const u8,
+        most: usize,
+        destination: Destination,
+        limit: Duration,
+    ) -> CopyTable {
+        let cpu = Cpu::detected();
+        let there: Vec<(Access, Copy)> =
+            ROUTINES.into_iter().filter(|(access, _)| cpu.lacks(Verb::Store, *access).is_none()).collect();
+        let mut table = CopyTable { copies: [there[0].1; CLASSES], accesses: [there[0].0; CLASSES] };
+        let begun = Instant::now();
+        let sizes = (FIRST..=LAST).filter(|class| 1 << class <= most).count().max(1) as u32;
+        for (place, class) in (FIRST..=LAST).filter(|class| 1 << class <= most).enumerate() {
+            let len = 1 << class;
+            let count = match destination {
+                Destination::Hot => 1,
+                Destination::Cold => (SAMPLE_BYTES.min(most) / len).max(1),
+            };
+            let blocks = Blocks { to, from, len, count };
+            // A time left over by smaller sizes is there for larger ones.
+            let until = begun + limit * (place as u32 + 1) / sizes;
+            // SAFETY: the blocks lie within both ends.
+            let (access, copy) = unsafe { fastest(&blocks, destination, &there, until) };
+            for entry in class..CLASSES {
+                (table.accesses[entry], table.copies[entry]) = (access, copy);
+            }
+        }
+        table
+    }
+
+    /// What copies of this length are made with.
+    pub(crate) fn choice(&self, len: usize) -> Access {
+        self.accesses[class(len)]
+    }
+
+    /// Copies by the routine for this length.
+    ///
+    /// # Safety
+    /// Both ends are valid for `len` bytes and do not overlap.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // A call more would cost as much as the choice.
+    pub(crate) unsafe fn copy(&self, to: *mut u8, from: *const u8, len: usize) {
+        // SAFETY: the table has routines whose instruction the processor has; the rest is handed on to the caller.
+        unsafe { (self.copies[class(len)])(to, from, len) }
+    }
+
+    /// Times `passes` passes over the zone, a choice for every copy.
+    ///
+    /// # Safety
+    /// As for [`Blocks::timed`].
+    pub(crate) unsafe fn timed(&self, blocks: &Blocks, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
+        timed(limits, first, passes, |_| {
+            // SAFETY: handed on to the caller.
+            blocks.each(|to| unsafe { self.copy(to, blocks.from, black_box(blocks.len)) });
+            Ok(())
+        })
+    }
+}
+
+/// The routine with the least median time, each tried in turn.
+///
+/// # Safety
+/// As for [`Blocks::timed`].
+unsafe fn fastest(
+    blocks: &Blocks,
+    destination: Destination,
+    there: &[(Access, Copy)],
+    until: Instant,
+) -> (Access, Copy) {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    let limits = Limits {
+        timeout_cycles: u64::MAX,
+        passes_per_look: u64::MAX,
+        interrupted: &NEVER,
+        delivery: Delivery::Drained,
+    };
+    let passes = match destination {
+        Destination::Hot => (SAMPLE_BYTES / blocks.len).max(1) as u64,
+        Destination::Cold => 1,
+    };
+    let mut tried: Vec<((Access, Copy), Vec<u64>)> = there.iter().map(|one| (*one, Vec::new())).collect();
+    let median = |cycles: &[u64]| {
+        let mut sorted = cycles.to_vec();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    };
+    for round in 0..ENOUGH {
+        if round >= TRIALS && Instant::now() >= until {
+            break;
+        }
+        for ((_, copy), cycles) in &mut tried {
+            // SAFETY: handed on to the caller.
+            let stamps = unsafe {
+                if destination == Destination::Cold {
+                    flush_lines(blocks.to, blocks.len * blocks.count);
+                }
+                blocks.timed(*copy, &limits, 0, passes)
+            };
+            cycles.push(stamps.delivered.saturating_sub(stamps.start));
+        }
+        if round + 1 == TRIALS {
+            let least = tried.iter().map(|(_, cycles)| median(cycles)).min().unwrap_or(0);
+            tried.retain(|(_, cycles)| median(cycles) as f64 <= least as f64 * IN_THE_RUNNING);
+        }
+    }
+    tried.iter().min_by_key(|(_, cycles)| median(cycles)).map_or(there[0], |(one, _)| *one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_ends_with_its_power_of_two() {
+        for (len, wanted) in [(0, 0), (1, 0), (2, 1), (64, 6), (65, 7), (128, 7), (129, 8), (4 << 20, 22)] {
+            assert_eq!(class(len), wanted, "{len}");
+        }
+        assert!(class(usize::MAX) < CLASSES);
+    }
+
+    #[test]
+    fn a_table_copies_every_length_to_any_place_and_nothing_else() {
+        for destination in [Destination::Hot, Destination::Cold] {
+            let table = CopyTable::measured(destination, Duration::from_millis(20)).unwrap();
+            let mut from = vec![0; 70_000];
+            pattern::fill(&mut from, 3);
+            for len in [0, 1, 7, 63, 64, 65, 100, 4096, 4097, 65_536] {
+                for start in [0, 1, 64, 100] {
+                    let mut to = vec![0_u8; 70_000];
+                    // SAFETY: both lie inside their vectors.
+                    unsafe { table.copy(to.as_mut_ptr().add(start), from.as_ptr(), len) };
+                    assert!(to[start..start + len] == from[..len], "{len} B to {start}");
+                    assert!(to[..start].iter().chain(&to[start + len..]).all(|byte| *byte == 0), "{len} B to {start}");
+                }
+            }
+            assert_eq!(table.choice(8), Access::Memcpy);
+            assert_eq!(table.choice(4 << 20), table.choice(1 << 40));
+        }
+    }
+
+    #[test]
+    fn a_table_measured_without_time_is_still_one() {
+        let begun = Instant::now();
+        let table = CopyTable::measured(Destination::Hot, Duration::ZERO).unwrap();
+        assert!(super::super::copy::routine(table.choice(4096)).is_some());
+        assert!(begun.elapsed() < Duration::from_secs(20), "it must end by itself");
+    }
+}

@@ -1,0 +1,55 @@
+//! What some answers have besides their headline figure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What an answer has besides its headline figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Detail {
+    /// How many buffers there are, and the curve that shows it.
+    Buffers(Buffers),
+    /// Which two cores it is about.
+    Pair(Pair),
+}
+
+/// How many write-combining or fill buffers a core has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Buffers {
+    /// The most lines that can be written at once before lines leave partly filled; absent where the curve does
+    /// not show it.
+    pub count: Option<u64>,
+    /// How the curve shows it, or why it does not.
+    pub because: String,
+    /// Pieces that a line leaves in where there are more lines than buffers: one an access.
+    pub flushes_per_line: u64,
+    /// Time of one of those pieces, the median over the curve beyond the count; absent without a count.
+    pub flush_ns: Option<f64>,
+    /// How far the curve beyond the count lies from that at most, in percent.
+    pub flush_spread_percent: Option<f64>,
+    /// Time of a line by lines written at once, ascending.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// One place of a curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CurvePoint {
+    /// Lines written at once.
+    pub lines: u64,
+    /// Time of one line, the median of all rounds.
+    pub line_ns_median: f64,
+    /// The median distance from it.
+    pub line_ns_mad: f64,
+}
+
+/// Two cores, counted as plans count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The one whose timestamps count.
+    pub from_core: u32,
+    /// The one that answers.
+    pub to_core: u32,
+}
