@@ -1,16 +1,16 @@
 //! What a function's PCI Express capability says.
 
 use crate::{Link, Seen, Why};
+use lanemark_wire::config::PortType;
 use lanemark_wire::{Mps, Mrrs};
-use std::fmt;
 
 /// The PCI Express capability, from its bytes, from a listing, or what sysfs says without root.
 ///
-/// Source of the fields: PCI Express Base Specification 5.0, section 7.5.3.
+/// Source of the fields: PCI Express Base Specification 6.0, section 7.5.3.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Express {
     /// What stands here in the hierarchy.
-    pub kind: Seen<PortKind>,
+    pub kind: Seen<PortType>,
     /// The link at this port: of an endpoint or upstream port the one above it, of a root or downstream
     /// port the one below it. `Known(None)` for what is integrated into the root complex.
     pub link: Seen<Option<Link>>,
@@ -71,81 +71,5 @@ impl Feature {
     #[must_use]
     pub fn unseen(why: &Why) -> Feature {
         Feature { supported: Seen::Unseen(why.clone()), enabled: Seen::Unseen(why.clone()) }
-    }
-}
-
-/// Device/Port Type of the PCI Express capabilities register.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum PortKind {
-    /// Code 0.
-    Endpoint,
-    /// Code 1.
-    LegacyEndpoint,
-    /// Code 4.
-    RootPort,
-    /// Code 5: the port of a switch that looks to the root.
-    UpstreamPort,
-    /// Code 6: a port of a switch that looks away from the root.
-    DownstreamPort,
-    /// Code 7: PCI Express above, PCI below.
-    ToPciBridge,
-    /// Code 8: PCI above, PCI Express below.
-    FromPciBridge,
-    /// Code 9: an endpoint without a link.
-    IntegratedEndpoint,
-    /// Code 10.
-    EventCollector,
-}
-
-impl PortKind {
-    /// The kind with this code; 2, 3 and 11 to 15 are reserved.
-    ///
-    /// ```
-    /// use lanemark_inventory::PortKind;
-    /// assert_eq!(PortKind::from_code(4), Some(PortKind::RootPort));
-    /// assert_eq!(PortKind::from_code(11), None);
-    /// ```
-    #[must_use]
-    pub const fn from_code(code: u8) -> Option<PortKind> {
-        Some(match code {
-            0 => PortKind::Endpoint,
-            1 => PortKind::LegacyEndpoint,
-            4 => PortKind::RootPort,
-            5 => PortKind::UpstreamPort,
-            6 => PortKind::DownstreamPort,
-            7 => PortKind::ToPciBridge,
-            8 => PortKind::FromPciBridge,
-            9 => PortKind::IntegratedEndpoint,
-            10 => PortKind::EventCollector,
-            _ => return None,
-        })
-    }
-
-    /// Whether the link hangs below it (away from the root).
-    #[must_use]
-    pub const fn leads_down(self) -> bool {
-        matches!(self, PortKind::RootPort | PortKind::DownstreamPort | PortKind::FromPciBridge)
-    }
-
-    /// Whether the link is the one above it (towards the root).
-    #[must_use]
-    pub const fn leads_up(self) -> bool {
-        matches!(self, PortKind::Endpoint | PortKind::LegacyEndpoint | PortKind::UpstreamPort | PortKind::ToPciBridge)
-    }
-}
-
-impl fmt::Display for PortKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PortKind::Endpoint => "endpoint",
-            PortKind::LegacyEndpoint => "legacy endpoint",
-            PortKind::RootPort => "root port",
-            PortKind::UpstreamPort => "upstream port",
-            PortKind::DownstreamPort => "downstream port",
-            PortKind::ToPciBridge => "PCIe to PCI bridge",
-            PortKind::FromPciBridge => "PCI to PCIe bridge",
-            PortKind::IntegratedEndpoint => "root complex integrated endpoint",
-            PortKind::EventCollector => "root complex event collector",
-        })
     }
 }

@@ -1,6 +1,7 @@
 //! One function of a device, as data.
 
 use crate::{Acs, Address, Aer, Class, CpuSet, Express, Region, ResizableBar, Seen, Why};
+use lanemark_wire::config::BusNumbers;
 
 /// One function of a device: what the source says about it.
 ///
@@ -27,7 +28,7 @@ pub struct Function {
     /// The command register; bit 1 decodes memory, bit 2 is bus master.
     pub command: Seen<u16>,
     /// Bus numbers, of a bridge.
-    pub buses: Seen<Option<Buses>>,
+    pub buses: Seen<Option<BusNumbers>>,
     /// BARs, ROM, windows; only those that are there.
     pub regions: Seen<Vec<Region>>,
     /// Resizable BARs; `Known` and empty where there are none.
@@ -116,17 +117,6 @@ impl Function {
     pub const fn is_bridge(&self) -> bool {
         self.buses.present().is_some()
     }
-}
-
-/// The bus numbers of a bridge.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Buses {
-    /// The bus above it.
-    pub primary: u8,
-    /// The bus right below it.
-    pub secondary: u8,
-    /// The highest bus below it.
-    pub subordinate: u8,
 }
 
 /// Single root I/O virtualisation.

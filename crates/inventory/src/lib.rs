@@ -37,12 +37,12 @@ pub use aer::{Aer, ErrorCount};
 pub use class::{Class, class_named};
 pub use cpu_set::{CpuSet, NoCpuSet};
 pub use error::InventoryError;
-pub use express::{Express, Feature, PortKind};
-pub use function::{Buses, Function, Sriov};
+pub use express::{Express, Feature};
+pub use function::{Function, Sriov};
 pub use inventory::{Inventory, Note, Source};
-pub use link::{Aspm, L1Substates, Link, Speed, Width};
+pub use link::{L1Substates, Link, Width};
 pub use machine::{Governor, IdleState, Iommu, Kernel, Mtrr, NumaNode, Pat, PatRange, Processors};
-pub use region::{Region, RegionKind, ResizableBar, Space};
+pub use region::{Region, RegionKind, ResizableBar};
 pub use seen::{Seen, Unseen, Why};
 pub use tree::{Root, Tree};
 

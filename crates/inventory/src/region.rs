@@ -2,14 +2,15 @@
 
 use crate::Seen;
 use lanemark_units::HostPhys;
+use lanemark_wire::config::BarKind;
 
 /// A base address register's range, the expansion ROM, a window of a bridge, or a virtual function's.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Region {
     /// Which.
     pub kind: RegionKind,
-    /// What is decoded.
-    pub space: Space,
+    /// What is decoded: ports or memory, and how wide its register is.
+    pub space: BarKind,
     /// Where it begins; `Known(None)` where no address was assigned.
     pub base: Seen<Option<HostPhys>>,
     /// How long it is. A hex dump does not say: only a write to the register could tell.
@@ -42,19 +43,6 @@ pub enum RegionKind {
     VirtualFunctionBar(u8),
     /// What a bridge passes on: 0 I/O, 1 memory, 2 prefetchable memory, 3 a second one of `CardBus`.
     Window(u8),
-}
-
-/// What a region decodes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Space {
-    /// I/O ports.
-    Io,
-    /// Memory, a register of 32 bits.
-    Memory32,
-    /// Memory, a register of 64 bits.
-    Memory64,
-    /// Memory below 1 MiB, an encoding of old.
-    MemoryBelow1MiB,
 }
 
 /// What the resizable BAR capability, or sysfs, says about one BAR.

@@ -1,5 +1,7 @@
 //! A fact, or why it is not one.
 
+use lanemark_wire::config::Unknown;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A fact that was read, or the reason why it could not be. Never a default.
@@ -15,7 +17,7 @@ use std::fmt;
 /// assert_eq!(node.known(), None);
 /// assert_eq!(node.why().unwrap().because(), "a hex dump has config space only");
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen<T> {
     /// The source says so.
     Known(T),
@@ -89,7 +91,7 @@ impl<T> Seen<Option<T>> {
 }
 
 /// Why a fact could not be read.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
     /// The source is a hex dump of config spaces, which has nothing else.
     NotInDump,
@@ -97,19 +99,19 @@ pub enum Why {
     NotListed(&'static str),
     /// `lspci` printed `<access denied>`.
     ListingDenied,
-    /// There is no such file under the root.
-    NoFile(Box<str>),
+    /// There is no such file under the root; its name, or its path where the name does not tell.
+    NoFile(Cow<'static, str>),
     /// The file is there and the system does not let us read it.
     Refused {
         /// Which file.
-        path: Box<str>,
+        file: Cow<'static, str>,
         /// What the system said.
         error: Box<str>,
     },
     /// The file, or the line of a listing, says something that is no such fact.
     Garbled {
-        /// Which file, or file and line.
-        at: Box<str>,
+        /// Which file or line.
+        at: Cow<'static, str>,
         /// What it says, shortened.
         text: Box<str>,
     },
@@ -118,6 +120,8 @@ pub enum Why {
         /// Bytes that were read.
         bytes: u16,
     },
+    /// The register is there and does not say it: a reserved code, mostly.
+    Config(Unknown),
     /// The function is in `D3cold`: reading its config space would wake it.
     Asleep,
     /// Config space reads as all ones: the function does not answer.
@@ -136,10 +140,11 @@ impl Why {
             Why::NotInDump => "a hex dump has config space only".to_owned(),
             Why::NotListed(line) => format!("the listing has no line {line}"),
             Why::ListingDenied => "lspci was denied access to the capabilities".to_owned(),
-            Why::NoFile(path) => format!("there is no {path}"),
-            Why::Refused { path, error } => format!("{path} cannot be read: {error}"),
+            Why::NoFile(file) => format!("there is no {file}"),
+            Why::Refused { file, error } => format!("{file} cannot be read: {error}"),
             Why::Garbled { at, text } => format!("{at} says '{text}'"),
             Why::BeyondConfig { bytes } => format!("only {bytes} B of config space could be read"),
+            Why::Config(unknown) => unknown.to_string(),
             Why::Asleep => "the function is in D3cold, and reading its config space would wake it".to_owned(),
             Why::AllOnes => "config space reads as all ones: the function does not answer".to_owned(),
             Why::BrokenCapability => "the capability list is broken before it".to_owned(),
@@ -163,7 +168,7 @@ impl Why {
             Why::BeyondConfig { .. } => "make the dump with sudo lspci -xxxx; or the function has no more",
             Why::Asleep => "ask again while the device is in use",
             Why::AllOnes => "see dmesg; a rescan of the bus or a power cycle may bring it back",
-            Why::BrokenCapability => "look at the raw bytes: the device or its emulation is at fault",
+            Why::BrokenCapability | Why::Config(_) => "look at the raw bytes: the device or its emulation is at fault",
             Why::NotShown(_) => "nothing that Lanemark does",
         }
         .to_owned()
