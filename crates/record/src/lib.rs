@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+pub mod diagnosis;
 mod experiment;
 pub mod file;
 mod residual;
