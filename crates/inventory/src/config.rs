@@ -1,20 +1,13 @@
 //! What the bytes of config space say about a function.
 
 use crate::{
-    Acs, AcsBits, Address, Aer, Class, Express, Feature, Function, L1Substates, Link, Note, Region, RegionKind,
-    ResizableBar, Seen, Sriov, Why, Width,
+    Acs, Address, Aer, Class, Express, Feature, Function, Link, Note, Region, RegionKind, Seen, Sriov, Why, Width,
 };
 use lanemark_units::HostPhys;
 use lanemark_wire::config::pcie::PCI_EXPRESS;
-use lanemark_wire::config::{BarKind, BreakKind, Capability, CapabilityId, ConfigSpace, Pcie, PortType, Spot, Unknown};
+use lanemark_wire::config::{BarKind, BreakKind, ConfigSpace, Pcie, PortType, Spot, Unknown};
 use lanemark_wire::{Mps, Mrrs};
 use std::ops::RangeInclusive;
-
-const AER: CapabilityId = CapabilityId::Extended(0x01);
-const ACS: CapabilityId = CapabilityId::Extended(0x0d);
-const SRIOV: CapabilityId = CapabilityId::Extended(0x10);
-const RESIZABLE_BAR: CapabilityId = CapabilityId::Extended(0x15);
-const L1_SUBSTATES: CapabilityId = CapabilityId::Extended(0x1e);
 
 /// The function whose config space begins with `bytes`, and what is strange about its capability lists.
 ///
@@ -46,38 +39,31 @@ pub fn function(address: Address, bytes: Vec<u8>) -> (Function, Vec<Note>) {
     function.buses = seen.optional(space.bus_numbers());
     function.regions = seen.regions();
     function.express = seen.optional(space.pcie()).map(|pcie| pcie.map(|pcie| seen.express(&pcie)));
-    function.acs = seen.capability(ACS, |acs| {
-        let bits = |at| acs.region().read(at, 2).map(|bits| AcsBits(bits as u16));
-        Some(Acs { supported: bits(4)?, enabled: bits(6)? })
+    let acs = |supported| Ok(Acs { supported, enabled: space.access_control()? });
+    function.acs = seen.optional(space.access_control_supported().and_then(acs));
+    function.aer = seen.optional(space.error_reporting()).map(|aer| {
+        aer.map(|aer| Aer {
+            uncorrectable_status: seen.fact(aer.uncorrectable_status()).map(|errors| errors.raw),
+            correctable_status: seen.fact(aer.correctable_status()).map(|errors| errors.raw),
+            ..Aer::unseen(&Why::NotInDump)
+        })
     });
-    function.aer = seen.capability(AER, |aer| {
-        let status = |at| aer.region().read(at, 4).map(|bits| Seen::Known(bits as u32));
-        let counters = Aer::unseen(&Why::NotInDump);
-        Some(Aer { uncorrectable_status: status(4)?, correctable_status: status(0x10)?, ..counters })
+    function.sriov = seen.optional(space.virtual_functions()).map(|functions| {
+        functions.map(|functions| Sriov {
+            total: Seen::Known(functions.total),
+            // The number says nothing while they are off.
+            enabled: Seen::Known(if functions.enabled { functions.number } else { 0 }),
+        })
     });
-    function.sriov = seen.capability(SRIOV, |sriov| {
-        let count = |at| sriov.region().read(at, 2).map(|count| Seen::Known(count as u16));
-        Some(Sriov { total: count(0x0e)?, enabled: count(0x10)? })
-    });
-    function.resizable_bars =
-        seen.capability(RESIZABLE_BAR, |capability| resizable_bars(&capability)).map(Option::unwrap_or_default);
+    let resizable = space.resizable_bars().and_then(Iterator::collect);
+    function.resizable_bars = seen.optional(resizable).map(Option::unwrap_or_default);
     let faults = space.chain_faults().filter(|fault| {
         // What was cut off by who read it is said where it is missed.
-        !matches!(fault.what, BreakKind::NotVisible { .. }) && !(fault.is_cut() && bytes.len() < ConfigSpace::BYTES)
+        !matches!(fault.what, BreakKind::NotVisible { .. } | BreakKind::BodyCut { .. })
     });
     let notes = faults.map(|fault| Note { at: address.to_string(), what: fault.to_string() }).collect();
     function.config = Seen::Known(bytes);
     (function, notes)
-}
-
-trait IsCut {
-    fn is_cut(&self) -> bool;
-}
-
-impl IsCut for lanemark_wire::config::ChainFault {
-    fn is_cut(&self) -> bool {
-        matches!(self.what, BreakKind::BodyCut { .. })
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -94,8 +80,13 @@ impl<'a> Bytes<'a> {
         match unknown {
             Unknown::NotVisible { .. } => self.cut(),
             Unknown::ListCut { .. } => {
-                let broken = |what| matches!(what, BreakKind::Loop { .. } | BreakKind::BelowStart { .. } | BreakKind::AllOnes);
-                if self.space.chain_faults().any(|fault| broken(fault.what)) { Why::BrokenCapability } else { self.cut() }
+                let broken =
+                    |what| matches!(what, BreakKind::Loop { .. } | BreakKind::BelowStart { .. } | BreakKind::AllOnes);
+                if self.space.chain_faults().any(|fault| broken(fault.what)) {
+                    Why::BrokenCapability
+                } else {
+                    self.cut()
+                }
             }
             unknown => Why::Config(unknown),
         }
@@ -118,10 +109,11 @@ impl<'a> Bytes<'a> {
         self.optional(answer).map(|flag| flag.unwrap_or(false))
     }
 
-    fn capability<T>(self, id: CapabilityId, read: impl FnOnce(Capability<'a>) -> Option<T>) -> Seen<Option<T>> {
-        match self.optional(self.space.capability(id)) {
-            Seen::Known(Some(capability)) => read(capability).map_or(Seen::Unseen(self.cut()), |read| Seen::Known(Some(read))),
-            Seen::Known(None) => Seen::Known(None),
+    /// A size that the decoder has read, as a type that has only the sizes of the standard.
+    fn size<T>(self, answer: Result<u32, Unknown>, make: fn(u32) -> Option<T>) -> Seen<T> {
+        let garbled = |bytes: u32| Seen::Unseen(Why::Garbled { at: "DevCtl".into(), text: bytes.to_string().into() });
+        match self.fact(answer) {
+            Seen::Known(bytes) => make(bytes).map_or_else(|| garbled(bytes), Seen::Known),
             Seen::Unseen(why) => Seen::Unseen(why),
         }
     }
@@ -161,23 +153,13 @@ impl<'a> Bytes<'a> {
             Seen::Known(PortType::IntegratedEndpoint | PortType::EventCollector) => Seen::Known(None),
             _ => Seen::Known(Some(self.link(pcie))),
         };
-        // An answer of the decoder is one of the six sizes.
-        let size = |answer: Result<u32, Unknown>| self.fact(answer);
-        let reserved = |bytes: u32| Seen::Unseen(Why::Garbled { at: "DevCtl".into(), text: bytes.to_string().into() });
-        let mps = |answer| match size(answer) {
-            Seen::Known(bytes) => Mps::new(bytes).map_or_else(|| reserved(bytes), Seen::Known),
-            Seen::Unseen(why) => Seen::Unseen(why),
-        };
-        let mrrs = match size(pcie.max_read_request()) {
-            Seen::Known(bytes) => Mrrs::new(bytes).map_or_else(|| reserved(bytes), Seen::Known),
-            Seen::Unseen(why) => Seen::Unseen(why),
-        };
+        let mps = |answer| self.size(answer, Mps::new);
         Express {
             kind,
             link,
             mps_supported: mps(pcie.max_payload_supported()),
             mps: mps(pcie.max_payload()),
-            mrrs,
+            mrrs: self.size(pcie.max_read_request(), Mrrs::new),
             extended_tags: Feature {
                 supported: self.flag(pcie.extended_tags_supported()),
                 enabled: self.flag(pcie.extended_tags()),
@@ -211,9 +193,7 @@ impl<'a> Bytes<'a> {
             target: self.fact(pcie.target_link_speed()),
             aspm_supported: self.fact(pcie.aspm_supported()),
             aspm_enabled: self.fact(pcie.aspm_enabled()),
-            l1_substates: self.capability(L1_SUBSTATES, |capability| {
-                capability.region().read(8, 1).map(|bits| L1Substates(bits as u8 & 0xf))
-            }),
+            l1_substates: self.optional(self.space.l1_substates()),
             data_link_active: self.fact(pcie.link_active()),
         }
     }
@@ -228,25 +208,4 @@ fn window(number: u8, space: BarKind, range: &RangeInclusive<u64>) -> Region {
         prefetchable: number == 2,
         write_combining_file: Seen::Known(false),
     }
-}
-
-/// PCI Express Base Specification 6.0, section 7.8.6: bit 4 of the capability is 1 MiB, and so on through the
-/// upper half of the control register.
-fn resizable_bars(capability: &Capability<'_>) -> Option<Vec<ResizableBar>> {
-    let region = capability.region();
-    let count = region.read(8, 4)? >> 5 & 7;
-    let bar = |index: u16| {
-        let (can, control) = (region.read(4 + 8 * index, 4)?, region.read(8 + 8 * index, 4)?);
-        let can = can >> 4 | (control >> 16) << 28;
-        let size = |code: u64| 1_u64.checked_shl(20 + code as u32);
-        Some(ResizableBar {
-            bar: (control & 7) as u8,
-            sizes: (0..44).filter(|code| can & 1 << code != 0).filter_map(size).collect(),
-            size: size(control >> 8 & 0x3f).map_or(
-                Seen::Unseen(Why::Garbled { at: "BAR Size".into(), text: format!("{control:#x}").into() }),
-                Seen::Known,
-            ),
-        })
-    };
-    (0..count as u16).map(bar).collect()
 }

@@ -210,7 +210,9 @@ mod tests {
     #[test]
     fn links_lead_to_what_is_inside_the_root() {
         both(|files| {
-            for path in ["sys/devices/a/value", "sys/bus/a/value", "/sys/bus/absolute/value", "sys/bus/../bus/./a/value"] {
+            for path in
+                ["sys/devices/a/value", "sys/bus/a/value", "/sys/bus/absolute/value", "sys/bus/../bus/./a/value"]
+            {
                 assert_eq!(files.text(path).as_deref(), Ok("7"), "{path}");
             }
             assert_eq!(files.real("sys/bus/a"), Ok("sys/devices/a".to_owned()));

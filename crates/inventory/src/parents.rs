@@ -19,14 +19,33 @@ pub(crate) fn place(functions: &mut [Function], notes: &mut Vec<Note>) {
             continue;
         }
         if buses.secondary <= at.bus() {
-            note(at, format!("the bridge leads to bus {:02x}, which is not below its own; it is taken to lead nowhere", buses.secondary));
+            note(
+                at,
+                format!(
+                    "the bridge leads to bus {:02x}, which is not below its own; it is taken to lead nowhere",
+                    buses.secondary
+                ),
+            );
             continue;
         }
         if buses.subordinate < buses.secondary {
-            note(at, format!("subordinate bus {:02x} lies below secondary bus {:02x}; it is not believed", buses.subordinate, buses.secondary));
+            note(
+                at,
+                format!(
+                    "subordinate bus {:02x} lies below secondary bus {:02x}; it is not believed",
+                    buses.subordinate, buses.secondary
+                ),
+            );
         }
         if buses.primary != at.bus() {
-            note(at, format!("primary bus is {:02x}, but the bridge stands on bus {:02x}; it is not believed", buses.primary, at.bus()));
+            note(
+                at,
+                format!(
+                    "primary bus is {:02x}, but the bridge stands on bus {:02x}; it is not believed",
+                    buses.primary,
+                    at.bus()
+                ),
+            );
         }
         let subordinate = buses.subordinate.max(buses.secondary);
         bridges.entry(at.domain).or_default().push((at, BusNumbers { subordinate, ..*buses }));
@@ -37,7 +56,13 @@ pub(crate) fn place(functions: &mut [Function], notes: &mut Vec<Note>) {
         for (at, buses) in bridges.iter() {
             let first = *above.entry((*domain, buses.secondary)).or_insert(*at);
             if first != *at {
-                note(*at, format!("{first} leads to bus {:02x} too; what is there is taken as below {first}", buses.secondary));
+                note(
+                    *at,
+                    format!(
+                        "{first} leads to bus {:02x} too; what is there is taken as below {first}",
+                        buses.secondary
+                    ),
+                );
             }
         }
         overlaps(bridges, &mut note);
@@ -48,7 +73,13 @@ pub(crate) fn place(functions: &mut [Function], notes: &mut Vec<Note>) {
         let parent = above.get(&bus).copied().or_else(|| {
             *orphans.entry(bus).or_insert_with(|| {
                 let around = innermost(bridges.get(&bus.0).map_or(&[], Vec::as_slice), bus.1)?;
-                note(function.address, format!("no bridge leads right to bus {:02x}; it is taken as below {around}, which passes it on", bus.1));
+                note(
+                    function.address,
+                    format!(
+                        "no bridge leads right to bus {:02x}; it is taken as below {around}, which passes it on",
+                        bus.1
+                    ),
+                );
                 Some(around)
             })
         });

@@ -3,11 +3,11 @@
 use crate::files::{Files, Trouble, garbled, join};
 use crate::link::speed_in;
 use crate::{
-    Address, Aer, Class, ErrorCount, Express, Function, Link, Note, Region, RegionKind, ResizableBar, Seen, Sriov, Why,
-    Width, config, merge,
+    Address, Aer, Class, ErrorCount, Express, Function, Link, Note, Region, RegionKind, Seen, Sriov, Why, Width,
+    config, merge,
 };
 use lanemark_units::HostPhys;
-use lanemark_wire::config::{BarKind, ConfigSpace};
+use lanemark_wire::config::{BarKind, ConfigSpace, ResizableBar};
 use std::collections::BTreeMap;
 
 /// Vendors and devices in words, from the system's `pci.ids`; empty where there is none.
@@ -88,17 +88,17 @@ impl Reader<'_> {
             return super::unread(address);
         };
         let power_state = self.files.fact(&folder, "power_state", |text| Some(text.to_owned()));
-        let from_config = self.from_config(address, &folder, power_state.known().map(String::as_str), notes);
-        let from_files = self.from_files(address, &folder, power_state, &from_config);
+        let by_config = self.by_config(address, &folder, power_state.known().map(String::as_str), notes);
+        let by_files = self.by_files(address, &folder, power_state, &by_config);
         // What the kernel says of addresses and sizes is more than the registers do.
-        let regions = from_files.regions.clone().or_else(|| from_config.regions.clone());
-        let resizable_bars = from_config.resizable_bars.clone().or_else(|| self.resizable(&folder, &regions));
-        let mut function = merge::functions(from_config, from_files);
+        let regions = by_files.regions.clone().or_else(|| by_config.regions.clone());
+        let resizable_bars = by_config.resizable_bars.clone().or_else(|| self.resizable(&folder, &regions));
+        let mut function = merge::functions(by_config, by_files);
         function.name = self.names.name(function.vendor.get(), function.device.get());
         Function { regions, resizable_bars, ..function }
     }
 
-    fn from_config(&self, address: Address, folder: &str, power: Option<&str>, notes: &mut Vec<Note>) -> Function {
+    fn by_config(&self, address: Address, folder: &str, power: Option<&str>, notes: &mut Vec<Note>) -> Function {
         if self.live && power == Some("D3cold") {
             return Function::unseen(address, &Why::Asleep);
         }
@@ -109,7 +109,9 @@ impl Reader<'_> {
         };
         let cut = padded(&bytes);
         if cut < bytes.len() {
-            let what = format!("config space is zero from byte {cut} on although a list should begin there: a copy padded it; those bytes are not believed");
+            let what = format!(
+                "config space is zero from byte {cut} on although a list should begin there: a copy padded it; those bytes are not believed"
+            );
             notes.push(Note { at: address.to_string(), what });
         }
         let (function, faults) = config::function(address, bytes[..cut].to_vec());
@@ -118,7 +120,7 @@ impl Reader<'_> {
     }
 
     /// What the kernel's files say, config space aside.
-    fn from_files(&self, address: Address, folder: &str, power_state: Seen<String>, config: &Function) -> Function {
+    fn by_files(&self, address: Address, folder: &str, power_state: Seen<String>, config: &Function) -> Function {
         let fact16 = |name| self.files.fact(folder, name, hex16);
         let subsystem = match (fact16("subsystem_vendor"), fact16("subsystem_device")) {
             (Seen::Known(vendor), Seen::Known(device)) => Seen::Known(Some((vendor, device))),
@@ -150,7 +152,9 @@ impl Reader<'_> {
             sriov: self.sriov(folder),
             driver: self.link(folder, "driver"),
             numa_node: self.files.fact(folder, "numa_node", |text| {
-                text.parse::<i64>().ok().and_then(|node| if node == -1 { Some(None) } else { u32::try_from(node).ok().map(Some) })
+                text.parse::<i64>()
+                    .ok()
+                    .and_then(|node| if node == -1 { Some(None) } else { u32::try_from(node).ok().map(Some) })
             }),
             local_cpus: self.files.fact(folder, "local_cpulist", |text| text.parse().ok()),
             iommu_group,
@@ -185,7 +189,8 @@ impl Reader<'_> {
         }
         let speed = |name| self.files.fact(folder, name, speed_in);
         // The kernel says 255 where it does not know.
-        let width = |name| self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
+        let width =
+            |name| self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
         let link = Link {
             fastest: speed("max_link_speed"),
             widest: width("max_link_width"),
@@ -252,7 +257,8 @@ impl Reader<'_> {
                 kind,
                 space,
                 base: Seen::Known((!unset).then_some(HostPhys(*first))),
-                bytes: bytes.map_or_else(|| Seen::Unseen(garbled("resource", &format!("{first:#x} {last:#x}"))), Seen::Known),
+                bytes: bytes
+                    .map_or_else(|| Seen::Unseen(garbled("resource", &format!("{first:#x} {last:#x}"))), Seen::Known),
                 prefetchable: flags & flag::PREFETCHABLE != 0,
                 write_combining_file: self.write_combining(folder, kind),
             })
@@ -285,8 +291,10 @@ impl Reader<'_> {
             let Ok(bits) = u64::from_str_radix(text.trim_start_matches("0x"), 16) else {
                 return Seen::Unseen(garbled(format!("resource{bar}_resize"), &text));
             };
-            let sizes = (0..44).filter(|bit| bits & 1 << bit != 0).map(|bit| 1 << (20 + bit)).collect();
-            bars.push(ResizableBar { bar, sizes, size: region.bytes.clone() });
+            let Some(bytes) = region.bytes.get().filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 20) else {
+                return Seen::Unseen(garbled("resource", &format!("{:?}", region.bytes)));
+            };
+            bars.push(ResizableBar { bar, possible: bits, size_code: bytes.trailing_zeros() as u8 - 20 });
         }
         // Older kernels have no such file, so that without one nothing is known.
         if bars.is_empty() { Seen::Unseen(Why::NoFile("resource0_resize".into())) } else { Seen::Known(bars) }
@@ -317,10 +325,9 @@ fn parent(folder: &str) -> Seen<Option<Address>> {
         Some(name) => match name.parse() {
             Ok(address) => Seen::Known(Some(address)),
             // A copy that has folders in place of links, or a bus of its own below a function (VMD).
-            Err(_) => names.find_map(|name| name.parse().ok()).map_or(
-                Seen::Unseen(Why::NoFile("sys/devices".into())),
-                |address| Seen::Known(Some(address)),
-            ),
+            Err(_) => names
+                .find_map(|name| name.parse().ok())
+                .map_or(Seen::Unseen(Why::NoFile("sys/devices".into())), |address| Seen::Known(Some(address))),
         },
         None => Seen::Unseen(Why::NoFile("sys/devices".into())),
     }

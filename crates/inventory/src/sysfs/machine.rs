@@ -26,10 +26,6 @@ pub(crate) fn read(files: &Files<'_>, source: Source) -> Inventory {
     }
 }
 
-fn own(text: &str) -> Option<String> {
-    Some(text.to_owned())
-}
-
 fn processors(files: &Files<'_>) -> Processors {
     let about = match files.text("proc/cpuinfo") {
         Ok(text) => text,
@@ -45,13 +41,15 @@ fn processors(files: &Files<'_>) -> Processors {
             let (key, value) = line.split_once(':')?;
             (key.trim() == name).then(|| value.trim().to_owned())
         };
-        first.lines().find_map(of_line).map_or_else(
-            || Seen::Unseen(Why::NoFile(format!("line '{name}' in proc/cpuinfo").into())),
-            Seen::Known,
-        )
+        first
+            .lines()
+            .find_map(of_line)
+            .map_or_else(|| Seen::Unseen(Why::NoFile(format!("line '{name}' in proc/cpuinfo").into())), Seen::Known)
     };
     let number = |name| match field(name) {
-        Seen::Known(text) => text.parse::<u32>().map_or_else(|_| Seen::Unseen(garbled("proc/cpuinfo", &text)), Seen::Known),
+        Seen::Known(text) => {
+            text.parse::<u32>().map_or_else(|_| Seen::Unseen(garbled("proc/cpuinfo", &text)), Seen::Known)
+        }
         Seen::Unseen(why) => Seen::Unseen(why),
     };
     let signature = match (number("cpu family"), number("model"), number("stepping")) {
@@ -238,16 +236,20 @@ fn iommu(files: &Files<'_>) -> Iommu {
         Ok(names) => Seen::Known(names),
         Err(trouble) => Seen::Unseen(trouble.why(path)),
     };
-    Iommu { units: names("sys/class/iommu"), groups: names("sys/kernel/iommu_groups").map(|groups| groups.len() as u32) }
+    Iommu {
+        units: names("sys/class/iommu"),
+        groups: names("sys/kernel/iommu_groups").map(|groups| groups.len() as u32),
+    }
 }
 
 fn kernel(files: &Files<'_>) -> Kernel {
     Kernel {
-        release: files.fact("proc/sys/kernel", "osrelease", own),
-        command_line: files.fact("proc", "cmdline", own),
+        release: files.fact("proc/sys/kernel", "osrelease", |text| Some(text.to_owned())),
+        command_line: files.fact("proc", "cmdline", |text| Some(text.to_owned())),
         lockdown: match files.text("sys/kernel/security/lockdown") {
-            Ok(text) => chosen(&text)
-                .map_or_else(|| Seen::Unseen(garbled("lockdown", &text)), |mode| Seen::Known(Some(mode))),
+            Ok(text) => {
+                chosen(&text).map_or_else(|| Seen::Unseen(garbled("lockdown", &text)), |mode| Seen::Known(Some(mode)))
+            }
             // The folder is there once securityfs is mounted.
             Err(Trouble::Missing) if files.names("sys/kernel/security").is_ok_and(|names| !names.is_empty()) => {
                 Seen::Known(None)
@@ -274,13 +276,20 @@ mod tests {
                     reg02: base=0x0000a0000 (    0MB), size=  128KB, count=1: write-back\n";
         let ranges = mtrrs(text).unwrap();
         let rows: Vec<_> = ranges.iter().map(|range| (range.base.0, range.bytes, range.memory_type)).collect();
-        assert_eq!(rows, [
-            (0xc000_0000, 1 << 30, MemoryType::Uc),
-            (0x5c0_0000_0000, 128 << 30, MemoryType::Wc),
-            (0xa_0000, 128 << 10, MemoryType::Wb),
-        ]);
+        assert_eq!(
+            rows,
+            [
+                (0xc000_0000, 1 << 30, MemoryType::Uc),
+                (0x5c0_0000_0000, 128 << 30, MemoryType::Wc),
+                (0xa_0000, 128 << 10, MemoryType::Wb),
+            ]
+        );
         assert_eq!(mtrrs(""), Some(Vec::new()));
-        for garbled in ["reg00: nothing", "reg00: base=0x0 (0MB), size= 1TB, count=1: uncachable", "reg00: base=0x0 (0MB), size= 1MB, count=1: fast"] {
+        for garbled in [
+            "reg00: nothing",
+            "reg00: base=0x0 (0MB), size= 1TB, count=1: uncachable",
+            "reg00: base=0x0 (0MB), size= 1MB, count=1: fast",
+        ] {
             assert_eq!(mtrrs(garbled), None, "{garbled}");
         }
     }
