@@ -1,7 +1,7 @@
 //! One function of a device, as data.
 
-use crate::{Acs, Address, Aer, Class, CpuSet, Express, Region, ResizableBar, Seen, Why};
-use lanemark_wire::config::BusNumbers;
+use crate::{Acs, Address, Aer, Class, CpuSet, Express, Region, Seen, Why};
+use lanemark_wire::config::{BusNumbers, ResizableBar};
 
 /// One function of a device: what the source says about it.
 ///

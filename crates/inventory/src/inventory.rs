@@ -1,6 +1,10 @@
 //! Everything that was seen of a machine.
 
-use crate::{Address, Function, InventoryError, Iommu, Kernel, Mtrr, Pat, Processors, Seen, Tree, Unseen, Why};
+use crate::files::{Files, Folder};
+use crate::{
+    Address, Function, InventoryError, Iommu, Kernel, Mtrr, Pat, Processors, Seen, Tree, Unseen, Why, lspci, sysfs,
+    unseen,
+};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -60,10 +64,40 @@ impl Inventory {
 
     /// This machine, from `/sys` and `/proc`.
     ///
+    /// Nothing is written, and of a function only config space is read, by way of the kernel; one that sleeps
+    /// in `D3cold` is left asleep.
+    ///
     /// # Errors
     /// If there is no `/sys/bus/pci/devices`.
+    ///
+    /// ```no_run
+    /// use lanemark_inventory::Inventory;
+    /// for function in Inventory::of_this_machine()?.functions {
+    ///     let link = function.link().map(|link| (link.speed.get(), link.width.get()));
+    ///     println!("{} {link:?}", function.address);
+    /// }
+    /// # Ok::<(), lanemark_inventory::InventoryError>(())
+    /// ```
     pub fn of_this_machine() -> Result<Inventory, InventoryError> {
-        Err(InventoryError::Unrecognised { path: PathBuf::from("/"), tried: Vec::new() })
+        sysfs::read(&Files::new(&Folder::new(Path::new("/"))), Source::ThisMachine, true)
+    }
+
+    /// What `lspci` printed, from memory; `path` is its name in messages.
+    ///
+    /// # Errors
+    /// If there is no function in it, or a line of a dump is wrong.
+    ///
+    /// ```
+    /// use lanemark_inventory::Inventory;
+    /// use std::path::Path;
+    /// let text = "01:00.0 Memory controller: Device 1d0f:f001\n00: 0f 1d 01 f0 06 00 00 00 00 00 80 05 00 00 00 00\n";
+    /// let inventory = Inventory::from_lspci(text, Path::new("dump.txt"))?;
+    /// assert_eq!(inventory.functions[0].device.get(), Some(0xf001));
+    /// assert!(inventory.functions[0].express.why().is_some()); // 16 B do not tell
+    /// # Ok::<(), lanemark_inventory::InventoryError>(())
+    /// ```
+    pub fn from_lspci(text: &str, path: &Path) -> Result<Inventory, InventoryError> {
+        lspci::read(text, path)
     }
 
     /// Another machine, from a file or a folder; which kind it is is found out.
@@ -71,7 +105,20 @@ impl Inventory {
     /// # Errors
     /// If it cannot be read, or is nothing that holds a PCI tree; the message says what was tried.
     pub fn from_path(path: &Path) -> Result<Inventory, InventoryError> {
-        Err(InventoryError::Unrecognised { path: path.to_owned(), tried: Vec::new() })
+        crate::recognise::path(path)
+    }
+
+    /// As [`Inventory::from_path`] of a file with these bytes.
+    ///
+    /// # Errors
+    /// As [`Inventory::from_path`].
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Inventory, InventoryError> {
+        crate::recognise::bytes(bytes, path)
+    }
+
+    /// Fills [`Inventory::unseen`] from the reasons in the facts. Readers do; who changes facts by hand may.
+    pub fn gather_unseen(&mut self) {
+        self.unseen = unseen::gather(self);
     }
 }
 

@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`function`] | what is one function? |
 //! | [`express`], [`link`], [`region`], [`acs`], [`aer`] | what do its capabilities say? |
+//! | [`config`] | what do the bytes of config space say? |
 //! | [`machine`] | what lies between a core and the first bus? |
 //! | [`tree`] | which function is below which? |
 //! | [`seen`] | is it a fact, and if not, why? |
@@ -20,18 +21,26 @@ pub mod acs;
 pub mod address;
 pub mod aer;
 pub mod class;
+pub mod config;
 pub mod cpu_set;
 pub mod error;
 pub mod express;
+mod files;
 pub mod function;
 mod inventory;
 pub mod link;
+mod lspci;
 pub mod machine;
+mod merge;
+mod parents;
+mod recognise;
 pub mod region;
 pub mod seen;
+mod sysfs;
 pub mod tree;
+mod unseen;
 
-pub use acs::{Acs, AcsBits};
+pub use acs::Acs;
 pub use address::{Address, NoAddress};
 pub use aer::{Aer, ErrorCount};
 pub use class::{Class, class_named};
@@ -40,9 +49,9 @@ pub use error::InventoryError;
 pub use express::{Express, Feature};
 pub use function::{Function, Sriov};
 pub use inventory::{Inventory, Note, Source};
-pub use link::{L1Substates, Link, Width};
+pub use link::{Link, Width};
 pub use machine::{Governor, IdleState, Iommu, Kernel, Mtrr, NumaNode, Pat, PatRange, Processors};
-pub use region::{Region, RegionKind, ResizableBar};
+pub use region::{Region, RegionKind};
 pub use seen::{Seen, Unseen, Why};
 pub use tree::{Root, Tree};
 

@@ -2,7 +2,7 @@
 
 use crate::{Seen, Why};
 use lanemark_wire::Lanes;
-use lanemark_wire::config::{Aspm, LinkSpeed};
+use lanemark_wire::config::{Aspm, L1Substates, LinkSpeed};
 use std::fmt;
 
 /// A link as one of its two ports sees it: what the port could do, and what was trained.
@@ -22,7 +22,7 @@ pub struct Link {
     pub aspm_supported: Seen<Aspm>,
     /// Active state power management that is on.
     pub aspm_enabled: Seen<Aspm>,
-    /// L1 substates: `Known(None)` if the function has no such capability.
+    /// L1 substates that are on: `Known(None)` if the function has no such capability.
     pub l1_substates: Seen<Option<L1Substates>>,
     /// Whether the data link layer is up, where the port can tell: `Known(None)` where it cannot.
     pub data_link_active: Seen<Option<bool>>,
@@ -62,38 +62,6 @@ impl Width {
 impl fmt::Display for Width {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "x{}", self.0)
-    }
-}
-
-/// Which L1 substates are on: the low four bits of L1 PM Substates Control 1.
-///
-/// Source: PCI Express Base Specification 5.0, section 7.8.3.3.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct L1Substates(pub u8);
-
-impl L1Substates {
-    /// Bit 0: PCI-PM L1.2.
-    #[must_use]
-    pub const fn pcipm_l1_2(self) -> bool {
-        self.0 & 1 != 0
-    }
-
-    /// Bit 1: PCI-PM L1.1.
-    #[must_use]
-    pub const fn pcipm_l1_1(self) -> bool {
-        self.0 & 1 << 1 != 0
-    }
-
-    /// Bit 2: ASPM L1.2.
-    #[must_use]
-    pub const fn aspm_l1_2(self) -> bool {
-        self.0 & 1 << 2 != 0
-    }
-
-    /// Bit 3: ASPM L1.1.
-    #[must_use]
-    pub const fn aspm_l1_1(self) -> bool {
-        self.0 & 1 << 3 != 0
     }
 }
 

@@ -44,14 +44,3 @@ pub enum RegionKind {
     /// What a bridge passes on: 0 I/O, 1 memory, 2 prefetchable memory, 3 a second one of `CardBus`.
     Window(u8),
 }
-
-/// What the resizable BAR capability, or sysfs, says about one BAR.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ResizableBar {
-    /// Which BAR.
-    pub bar: u8,
-    /// The sizes it could have, in bytes, smallest first.
-    pub sizes: Vec<u64>,
-    /// The size it has.
-    pub size: Seen<u64>,
-}

@@ -15,7 +15,7 @@ use std::fmt;
 /// assert_eq!(node.known(), Some(&1));
 /// let node: Seen<u32> = Seen::Unseen(Why::NotInDump);
 /// assert_eq!(node.known(), None);
-/// assert_eq!(node.why().unwrap().because(), "a hex dump has config space only");
+/// assert_eq!(node.why().unwrap().because(), "config space does not say it");
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen<T> {
@@ -93,7 +93,7 @@ impl<T> Seen<Option<T>> {
 /// Why a fact could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// The source is a hex dump of config spaces, which has nothing else.
+    /// The source is config space, whose bytes do not tell it.
     NotInDump,
     /// `lspci` did not print the line; its name, such as `LnkCap`.
     NotListed(&'static str),
@@ -137,7 +137,7 @@ impl Why {
     #[must_use]
     pub fn because(&self) -> String {
         match self {
-            Why::NotInDump => "a hex dump has config space only".to_owned(),
+            Why::NotInDump => "config space does not say it".to_owned(),
             Why::NotListed(line) => format!("the listing has no line {line}"),
             Why::ListingDenied => "lspci was denied access to the capabilities".to_owned(),
             Why::NoFile(file) => format!("there is no {file}"),

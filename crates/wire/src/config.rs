@@ -12,6 +12,14 @@
 //! | [`chain`] | which capabilities does it have, and where is the list broken? |
 //! | [`capability`] | which capability is this? |
 //! | [`pcie`] | link, payload, tags: the PCI Express capability |
+//! | [`conventional`] | power management, MSI, MSI-X and what is older than PCIe |
+//! | [`aer`] | which errors happened, and which are contained? |
+//! | [`isolation`], [`translation`] | who may reach whom, by which addresses? |
+//! | [`virtual_function`], [`resizable_bar`] | how many functions, how large a BAR? |
+//! | [`low_power`] | how long may it sleep? |
+//! | [`physical`], [`flit`] | how did the link train? |
+//! | [`traffic`] | virtual channels, multicast, hints, time |
+//! | [`identity`], [`exchange`] | who made it, and what does it keep secret? |
 //!
 //! ```
 //! use lanemark_wire::{Lanes, config::{ConfigSpace, LinkSpeed}};
@@ -33,23 +41,41 @@
 //! # Ok::<(), lanemark_wire::config::Unknown>(())
 //! ```
 
+pub mod aer;
 pub mod bar;
 pub mod capability;
 pub mod chain;
 pub mod conventional;
+pub mod exchange;
+pub mod flit;
 pub mod header;
+pub mod identity;
+pub mod isolation;
+pub mod low_power;
 pub mod pcie;
+pub mod physical;
 pub mod region;
+pub mod resizable_bar;
 mod space;
 pub mod table;
+pub mod traffic;
+pub mod translation;
 mod unknown;
+pub mod virtual_function;
 
+pub use aer::{ErrorReporting, Errors};
 pub use bar::{Bar, BarKind};
 pub use capability::{Capability, CapabilityId, CapabilityRow, capability_row};
 pub use chain::{BreakKind, ChainFault, ChainList};
+pub use flit::FourteenBitTags;
 pub use header::{BusNumbers, HeaderType, Windows};
+pub use isolation::AccessControl;
+pub use low_power::L1Substates;
 pub use pcie::{Aspm, LinkSpeed, Pcie, PortType, TagBits};
+pub use physical::Equalization;
 pub use region::{FieldValue, Region};
+pub use resizable_bar::ResizableBar;
 pub use space::ConfigSpace;
 pub use table::{Reading, Spot};
 pub use unknown::Unknown;
+pub use virtual_function::VirtualFunctions;

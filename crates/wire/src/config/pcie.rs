@@ -822,16 +822,6 @@ impl<'a> Pcie<'a> {
         self.aspm(const { at("LnkCtl", "ASPM") })
     }
 
-    /// Equalization at 8 GT/s: complete, and phases 1 to 3 done.
-    pub fn equalization(&self) -> Answer<[bool; 4]> {
-        Ok([
-            self.flag(const { at("LnkSta2", "EqualizationComplete") })?,
-            self.flag(const { at("LnkSta2", "EqualizationPhase1") })?,
-            self.flag(const { at("LnkSta2", "EqualizationPhase2") })?,
-            self.flag(const { at("LnkSta2", "EqualizationPhase3") })?,
-        ])
-    }
-
     /// Number of the slot, and its power limit in milliwatts.
     pub fn slot(&self) -> Answer<(u16, u32)> {
         let number = self.region.bits(const { at("SltCap", "Slot #") })? as u16;

@@ -94,11 +94,23 @@ impl<'a> Region<'a> {
         self.bits_at(spot, 0)
     }
 
+    /// The whole register that a field stands in.
+    ///
+    /// # Errors
+    /// The register is not in this structure, or cannot be seen.
+    pub fn register(&self, spot: Spot) -> Result<u64, Unknown> {
+        self.register_at(spot, 0)
+    }
+
     /// The bits of a field in the `index`-th of several alike.
     ///
     /// # Errors
     /// The register is not in this structure, or cannot be seen.
     pub fn bits_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
+        Ok(spot.field.of(self.register_at(spot, index)?))
+    }
+
+    fn register_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
         let absent = |only| Unknown::NotThere { structure: self.layout.name, register: spot.register.name, only };
         let base = match spot.block.presence {
             Presence::Always => 0,
@@ -116,13 +128,12 @@ impl<'a> Region<'a> {
             }
         };
         let offset = base.saturating_add(spot.register.offset);
-        let value = self.read(offset, spot.register.bytes).ok_or(Unknown::NotVisible {
+        self.read(offset, spot.register.bytes).ok_or(Unknown::NotVisible {
             structure: self.layout.name,
             register: spot.register.name,
             offset: self.offset.saturating_add(offset),
             visible: self.space.bytes().len(),
-        })?;
-        Ok(spot.field.of(value))
+        })
     }
 
     /// A field of one bit.
