@@ -10,14 +10,23 @@ use lanemark_wire::config::BarKind;
 pub(crate) fn resizable(case: &Case<'_>, found: &mut Found) {
     for function in &case.inventory.functions {
         for bar in function.resizable_bars.known().into_iter().flatten() {
-            let (Some(size), [least, .., most]) = (bar.size.get(), bar.sizes.as_slice()) else { continue };
-            if size != *least {
+            let (Some(size), Some(least), Some(most)) =
+                (bar.size_bytes(), bar.sizes_bytes().next(), bar.largest_bytes())
+            else {
+                continue;
+            };
+            if size != least || most == least {
                 continue;
             }
-            let reason = format!("BAR{} is {}, the least it can be; it could be {}", bar.bar, format_size(size), format_size(*most));
+            let reason = format!(
+                "BAR{} is {}, the least it can be; it could be {}",
+                bar.bar,
+                format_size(size),
+                format_size(most)
+            );
             let gain = unknown("it saves moving a window; how often one is moved, the driver knows");
             // The file takes the size as a power of two of MiB.
-            let code = most.max(&1).trailing_zeros().saturating_sub(20);
+            let code = most.trailing_zeros().saturating_sub(20);
             let set = format!("echo {code} > /sys/bus/pci/devices/{}/resource{}_resize", function.address, bar.bar);
             let words = "with no driver bound; or \"Resizable BAR\" and \"Above 4G decoding\" in the BIOS";
             found.note(Severity::Minor, [function], None, reason, gain, command(set, words));
@@ -47,22 +56,25 @@ pub(crate) fn low(case: &Case<'_>, found: &mut Found) {
 #[cfg(test)]
 mod tests {
     use crate::doctor::sample::{self, CARD, findings_of, known};
-    use lanemark_inventory::ResizableBar;
     use lanemark_units::HostPhys;
+    use lanemark_wire::config::ResizableBar;
 
     #[test]
     fn a_resizable_bar_at_its_least_is_found_and_one_step_up_is_not() {
-        let with = |size: u64, sizes: &[u64]| {
+        let with = |size_code: u8, possible: u64| {
             let mut machine = sample::healthy();
-            machine.functions[CARD].resizable_bars =
-                known(vec![ResizableBar { bar: 2, sizes: sizes.to_vec(), size: known(size) }]);
+            machine.functions[CARD].resizable_bars = known(vec![ResizableBar { bar: 2, possible, size_code }]);
             findings_of(&machine, "resizable_bar")
         };
-        let sizes = [1 << 28, 1 << 29, 1 << 34];
-        let found = with(1 << 28, &sizes);
-        assert_eq!(found[0].mend.command.as_deref(), Some("echo 14 > /sys/bus/pci/devices/0000:01:00.0/resource2_resize"));
-        assert_eq!(with(1 << 29, &sizes), []);
-        assert_eq!(with(1 << 28, &sizes[..1]), [], "there is nothing to choose");
+        // 256 MiB, 512 MiB and 16 GiB.
+        let possible = 1 << 8 | 1 << 9 | 1 << 14;
+        let found = with(8, possible);
+        assert_eq!(
+            found[0].mend.command.as_deref(),
+            Some("echo 14 > /sys/bus/pci/devices/0000:01:00.0/resource2_resize")
+        );
+        assert_eq!(with(9, possible), []);
+        assert_eq!(with(8, 1 << 8), [], "there is nothing to choose");
     }
 
     #[test]

@@ -8,11 +8,21 @@ use lanemark_wire::config::{BreakKind, ConfigSpace};
 /// Functions that read as all ones, and capability lists that loop or lead nowhere.
 pub(crate) fn space(case: &Case<'_>, found: &mut Found) {
     for function in &case.inventory.functions {
-        if matches!(function.config.why(), Some(Why::AllOnes)) || function.config.known().is_some_and(|bytes| ConfigSpace::new(bytes).is_absent()) {
+        if matches!(function.config.why(), Some(Why::AllOnes))
+            || function.config.known().is_some_and(|bytes| ConfigSpace::new(bytes).is_absent())
+        {
             let reason = "config space reads as all ones: the function does not answer".to_owned();
-            let again = format!("echo 1 > /sys/bus/pci/devices/{}/remove && echo 1 > /sys/bus/pci/rescan", function.address);
+            let again =
+                format!("echo 1 > /sys/bus/pci/devices/{}/remove && echo 1 > /sys/bus/pci/rescan", function.address);
             let words = "removes it and looks for it again; if that does not help, a power cycle";
-            found.note(Severity::Broken, [function], None, reason, unknown("nothing of it works now"), command(again, words));
+            found.note(
+                Severity::Broken,
+                [function],
+                None,
+                reason,
+                unknown("nothing of it works now"),
+                command(again, words),
+            );
             continue;
         }
         let Some(bytes) = function.config.known() else { continue };
@@ -26,7 +36,14 @@ pub(crate) fn space(case: &Case<'_>, found: &mut Found) {
         if !faults.is_empty() {
             let reason = format!("a list of capabilities is broken: {}", faults.join("; "));
             let gain = unknown("what stands behind the break cannot be used by any driver");
-            found.note(Severity::Minor, [function], None, reason, gain, by_hand("newer firmware of the device, or of its emulation"));
+            found.note(
+                Severity::Minor,
+                [function],
+                None,
+                reason,
+                gain,
+                by_hand("newer firmware of the device, or of its emulation"),
+            );
         }
     }
 }

@@ -37,10 +37,7 @@ fn hangs_below(inventory: &Inventory, tree: &Tree, place: usize) -> bool {
     let function = &inventory.functions[place];
     match function.pcie().and_then(|express| express.kind.get()) {
         Some(kind) => {
-            matches!(
-                kind,
-                PortType::Endpoint | PortType::LegacyEndpoint | PortType::UpstreamPort | PortType::PciBridge
-            )
+            matches!(kind, PortType::Endpoint | PortType::LegacyEndpoint | PortType::UpstreamPort | PortType::PciBridge)
         }
         None => (tree.path_up(place).count() - 1) % 2 == 1,
     }
@@ -161,7 +158,9 @@ fn state(trained: Option<&LinkRate>, upper: Option<&LinkRate>, lower: Option<&Li
         (Some(upper), Some(lower)) if upper != lower && upper == trained => format!("{text} ({lower} below)"),
         (Some(upper), Some(lower)) if upper != lower && lower == trained => format!("{text} ({upper} above)"),
         (Some(upper), Some(lower)) if upper != lower => format!("{text} ({upper} above, {lower} below)"),
-        (None, Some(one)) | (Some(one), None) if one != trained => format!("{text} (one end can {one}, the other not seen)"),
+        (None, Some(one)) | (Some(one), None) if one != trained => {
+            format!("{text} (one end can {one}, the other not seen)")
+        }
         _ => text,
     }
 }

@@ -3,7 +3,7 @@
 use super::case::{Case, Found, by_hand, command, unknown};
 use lanemark_inventory::{ErrorCount, Function, Inventory};
 use lanemark_record::diagnosis::Severity;
-use lanemark_wire::config::{CapabilityId, ConfigSpace};
+use lanemark_wire::config::{CapabilityId, ConfigSpace, Errors};
 
 /// All but the sums.
 fn kinds(counts: &[ErrorCount]) -> impl Iterator<Item = &ErrorCount> {
@@ -33,37 +33,19 @@ pub(crate) fn corrected(case: &Case<'_>, found: &mut Found) {
             Some(Some(before)) if now <= before => continue,
             Some(Some(before)) => {
                 let grown = now - before;
-                (Severity::Costly, format!("corrected errors are counting up: {grown} more than before ({})", in_words(counts)))
+                (
+                    Severity::Costly,
+                    format!("corrected errors are counting up: {grown} more than before ({})", in_words(counts)),
+                )
             }
             _ => (Severity::Minor, format!("corrected errors since boot: {}", in_words(counts))),
         };
         let gain = unknown("each costs a replay of microseconds; how many a second, two readings would tell");
-        let words = "reseat or replace card, riser or cable; a lower speed may run clean; read it twice: --earlier FILE";
+        let words =
+            "reseat or replace card, riser or cable; a lower speed may run clean; read it twice: --earlier FILE";
         found.note(severity, [function], None, reason, gain, by_hand(words));
     }
 }
-
-/// Names of the bits of Uncorrectable Error Status.
-///
-/// Source: PCI Express Base Specification 6.0, section 7.8.4.2.
-const UNCORRECTABLE: [(u32, &str); 16] = [
-    (4, "Data Link Protocol"),
-    (5, "Surprise Down"),
-    (12, "Poisoned TLP"),
-    (13, "Flow Control Protocol"),
-    (14, "Completion Timeout"),
-    (15, "Completer Abort"),
-    (16, "Unexpected Completion"),
-    (17, "Receiver Overflow"),
-    (18, "Malformed TLP"),
-    (19, "ECRC"),
-    (20, "Unsupported Request"),
-    (21, "ACS Violation"),
-    (22, "Internal"),
-    (23, "MC Blocked TLP"),
-    (24, "AtomicOp Egress Blocked"),
-    (26, "Poisoned TLP Egress Blocked"),
-];
 
 /// Unsupported Request: enumeration leaves it behind in most machines.
 const UNSUPPORTED_REQUEST: u32 = 1 << 20;
@@ -75,8 +57,7 @@ pub(crate) fn uncorrectable(case: &Case<'_>, found: &mut Found) {
         let counts = [&aer.nonfatal, &aer.fatal].into_iter().filter_map(|counts| counts.known());
         let counted: Vec<String> = counts.map(|counts| in_words(counts)).filter(|text| !text.is_empty()).collect();
         let latched = aer.uncorrectable_status.get().unwrap_or(0) & !UNSUPPORTED_REQUEST;
-        let names: Vec<&str> =
-            UNCORRECTABLE.iter().filter(|(bit, _)| latched >> bit & 1 != 0).map(|(_, name)| *name).collect();
+        let names: Vec<&str> = Errors::uncorrectable(latched).names().collect();
         let reason = match (counted.is_empty(), names.is_empty()) {
             (true, true) => continue,
             (false, _) => format!("uncorrectable errors since boot: {}", counted.join(", ")),
@@ -84,7 +65,14 @@ pub(crate) fn uncorrectable(case: &Case<'_>, found: &mut Found) {
         };
         let gain = unknown("what was lost ended with an error somewhere: see the kernel's log");
         let look = format!("journalctl -k --grep '{}'", function.address);
-        found.note(Severity::Broken, [function], None, reason, gain, command(look, "tells which request; the bits stay until somebody clears them"));
+        found.note(
+            Severity::Broken,
+            [function],
+            None,
+            reason,
+            gain,
+            command(look, "tells which request; the bits stay until somebody clears them"),
+        );
     }
 }
 
@@ -93,13 +81,20 @@ pub(crate) fn containment(case: &Case<'_>, found: &mut Found) {
     for function in &case.inventory.functions {
         let Some(bytes) = function.config.known() else { continue };
         // Status is at 8; bit 0 is DPC Trigger Status. Source: PCI Express Base Specification 6.0, section 7.9.14.4.
-        let capability = ConfigSpace::new(bytes).capability(CapabilityId::Extended(0x1d));
+        let capability = ConfigSpace::new(bytes).capability(CapabilityId::DOWNSTREAM_PORT_CONTAINMENT);
         let status = capability.ok().and_then(|capability| capability.region().read(8, 2));
         if status.is_some_and(|status| status & 1 != 0) {
             let reason = "the port has cut off everything below it after an uncorrectable error (DPC)".to_owned();
             let clear = format!("setpci -s {} ECAP_DPC+8.w=1:1", function.address);
             let words = "lets the link come up again; find out first what the error was: see the kernel's log";
-            found.note(Severity::Broken, [function], None, reason, unknown("nothing below works now"), command(clear, words));
+            found.note(
+                Severity::Broken,
+                [function],
+                None,
+                reason,
+                unknown("nothing below works now"),
+                command(clear, words),
+            );
         }
     }
 }
@@ -107,8 +102,8 @@ pub(crate) fn containment(case: &Case<'_>, found: &mut Found) {
 #[cfg(test)]
 mod tests {
     use super::super::case::Ask;
-    use crate::doctor::sample::{self, CARD, findings_of, known};
     use crate::doctor::diagnose;
+    use crate::doctor::sample::{self, CARD, findings_of, known};
     use lanemark_inventory::{Aer, ErrorCount, Inventory, Why};
     use lanemark_record::diagnosis::Severity;
 
@@ -129,7 +124,10 @@ mod tests {
     #[test]
     fn one_corrected_error_is_found_and_none_is_not() {
         let found = findings_of(&counted(1), "corrected_errors");
-        assert_eq!((found[0].severity, found[0].reason.as_str()), (Severity::Minor, "corrected errors since boot: 1 BadTLP"));
+        assert_eq!(
+            (found[0].severity, found[0].reason.as_str()),
+            (Severity::Minor, "corrected errors since boot: 1 BadTLP")
+        );
         assert_eq!(findings_of(&counted(0), "corrected_errors"), []);
     }
 
@@ -152,7 +150,7 @@ mod tests {
         aer(&mut machine).uncorrectable_status = known(1 << 20);
         assert_eq!(findings_of(&machine, "errors"), []);
         aer(&mut machine).uncorrectable_status = known(1 << 20 | 1 << 14);
-        assert_eq!(findings_of(&machine, "errors")[0].reason, "uncorrectable errors are latched: Completion Timeout");
+        assert_eq!(findings_of(&machine, "errors")[0].reason, "uncorrectable errors are latched: CmpltTO");
         aer(&mut machine).nonfatal = known(vec![ErrorCount { name: "CmpltTO".to_owned(), count: 2 }]);
         assert_eq!(findings_of(&machine, "errors")[0].reason, "uncorrectable errors since boot: 2 CmpltTO");
     }

@@ -3,7 +3,7 @@
 use super::requests::tags;
 use lanemark_inventory::{Inventory, Region, Seen};
 use lanemark_record::diagnosis::{Bar, Capability, Fact, Field, Function, Machine};
-use lanemark_wire::config::{Capability as Found, ConfigSpace, FieldValue};
+use lanemark_wire::config::{Capability as Found, ConfigSpace, FieldValue, LinkSpeed, PortType};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -47,7 +47,8 @@ pub(crate) fn function(function: &lanemark_inventory::Function, fields: bool) ->
         Seen::Unseen(why) => why.because(),
         Seen::Known(_) => "it has no PCI Express capability".to_owned(),
     };
-    let absent = || Fact::Unseen { unseen: of_express.clone() };
+    let no_u32 = || Fact::<u32>::Unseen { unseen: of_express.clone() };
+    let no_u16 = || Fact::<u16>::Unseen { unseen: of_express.clone() };
     Function {
         address: function.address.to_string(),
         parent: fact_of(&function.parent, |parent| parent.map(|parent| parent.to_string())),
@@ -62,27 +63,40 @@ pub(crate) fn function(function: &lanemark_inventory::Function, fields: bool) ->
         power_state: fact(&function.power_state),
         config_bytes: fact_of(&function.config, |bytes| bytes.len() as u32),
         port: match (&function.express, express) {
-            (Seen::Known(None), _) => Fact::Seen { value: None },
-            (_, Some(express)) => fact_of(&express.kind, |kind| Some(kind.to_string())),
+            (_, Some(express)) => fact_of(&express.kind, |kind| Some(port(*kind).to_owned())),
             (Seen::Unseen(why), None) => Fact::Unseen { unseen: why.because() },
-            (Seen::Known(Some(_)), None) => absent(),
+            (Seen::Known(_), None) => Fact::Seen { value: None },
         },
-        mps_bytes: express.map_or_else(absent, |express| fact_of(&express.mps, |mps| mps.bytes())),
-        mps_supported_bytes: express.map_or_else(absent, |express| fact_of(&express.mps_supported, |mps| mps.bytes())),
-        mrrs_bytes: express.map_or_else(absent, |express| fact_of(&express.mrrs, |mrrs| mrrs.bytes())),
-        tags: match express.map(|express| {
-            let generation = function.link().and_then(|link| link.speed.get()).map_or(0, |speed| speed.code());
-            tags(express, generation)
-        }) {
-            Some(Some(tags)) => Fact::Seen { value: tags.tags() },
-            Some(None) => Fact::Unseen { unseen: "Device Control was not seen".to_owned() },
-            None => absent(),
-        },
+        mps_bytes: express.map_or_else(no_u32, |express| fact_of(&express.mps, |mps| mps.bytes())),
+        mps_supported_bytes: express.map_or_else(no_u32, |express| fact_of(&express.mps_supported, |mps| mps.bytes())),
+        mrrs_bytes: express.map_or_else(no_u32, |express| fact_of(&express.mrrs, |mrrs| mrrs.bytes())),
+        tags: express.map_or_else(no_u16, |express| {
+            let generation = function.link().and_then(|link| link.speed.get()).map_or(0, LinkSpeed::code);
+            match tags(express, generation) {
+                Some(tags) => Fact::Seen { value: tags.tags() },
+                None => Fact::Unseen { unseen: "Device Control was not seen".to_owned() },
+            }
+        }),
         bars: fact_of(&function.regions, |regions| regions.iter().filter_map(bar).collect()),
         capabilities: match function.config.known() {
             Some(bytes) if fields => capabilities(bytes),
             _ => Vec::new(),
         },
+    }
+}
+
+/// What stands at a place of the hierarchy, in words.
+fn port(kind: PortType) -> &'static str {
+    match kind {
+        PortType::Endpoint => "endpoint",
+        PortType::LegacyEndpoint => "legacy endpoint",
+        PortType::RootPort => "root port",
+        PortType::UpstreamPort => "upstream port",
+        PortType::DownstreamPort => "downstream port",
+        PortType::PciBridge => "bridge to PCI",
+        PortType::ReverseBridge => "bridge from PCI",
+        PortType::IntegratedEndpoint => "integrated endpoint",
+        PortType::EventCollector => "event collector",
     }
 }
 
@@ -150,7 +164,10 @@ mod tests {
     #[test]
     fn a_fact_that_was_not_seen_keeps_its_reason() {
         let diagnosis = diagnose(&sample::healthy(), &Ask::default());
-        assert_eq!(diagnosis.functions[CARD].driver, Fact::Unseen { unseen: "a hex dump has config space only".to_owned() });
+        assert_eq!(
+            diagnosis.functions[CARD].driver,
+            Fact::Unseen { unseen: lanemark_inventory::Why::NotInDump.because() }
+        );
         assert_eq!(diagnosis.functions[CARD].tags, Fact::Seen { value: 256 });
     }
 }

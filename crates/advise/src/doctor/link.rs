@@ -5,15 +5,26 @@ use super::edge::Edge;
 use super::gain;
 use lanemark_inventory::Width;
 use lanemark_record::diagnosis::{End, Gain, LinkRate, Severity};
+use lanemark_wire::config::{ConfigSpace, LinkSpeed};
 
 /// Slower than both ends can. Where only one end can more, the other limits, and nothing is wrong.
 pub(crate) fn speed(case: &Case<'_>, found: &mut Found) {
-    each(case, found, |now, best| (now.generation < best.generation).then_some(LinkRate { generation: best.generation, ..now }), slow);
+    each(
+        case,
+        found,
+        |now, best| (now.generation < best.generation).then_some(LinkRate { generation: best.generation, ..now }),
+        slow,
+    );
 }
 
 /// Narrower than both ends can.
 pub(crate) fn width(case: &Case<'_>, found: &mut Found) {
-    each(case, found, |now, best| (now.width_lanes < best.width_lanes).then_some(LinkRate { width_lanes: best.width_lanes, ..now }), narrow);
+    each(
+        case,
+        found,
+        |now, best| (now.width_lanes < best.width_lanes).then_some(LinkRate { width_lanes: best.width_lanes, ..now }),
+        narrow,
+    );
 }
 
 fn each(
@@ -60,7 +71,10 @@ fn slow(case: &Case<'_>, found: &mut Found, edge: &Edge, now: LinkRate, then: Li
         Some(port) => {
             let (port, target) = (port.address, then.generation);
             let set = format!("setpci -s {port} CAP_EXP+30.w={target}:f && setpci -s {port} CAP_EXP+10.w=20:20");
-            command(set, "sets the target speed and trains again; if it falls back, reseat the card and look at the BIOS's speed setting for the slot")
+            command(
+                set,
+                "sets the target speed and trains again; if it falls back, reseat the card and look at the BIOS's speed setting for the slot",
+            )
         }
         None => by_hand("reseat the card and look at the BIOS's speed setting for the slot"),
     };
@@ -97,15 +111,14 @@ pub(crate) fn equalization(case: &Case<'_>, found: &mut Found) {
         let fast = edge.trained(case).is_some_and(|rate| rate.generation >= 3);
         let lower = edge.lower(case);
         let Some(bytes) = lower.config.known().filter(|_| fast) else { continue };
-        let done = lanemark_wire::config::ConfigSpace::new(bytes).pcie().and_then(|pcie| pcie.equalization());
-        if let Ok([false, ..]) = done {
+        let done = ConfigSpace::new(bytes).equalization(LinkSpeed::Gt8);
+        if done.is_ok_and(|done| !done.complete) {
             let reason = "the link runs at 8 GT/s or more and says that its equalization did not complete".to_owned();
             let gain = unknown("how many errors that makes shows in the counters only");
             let mend = match edge.upper(case) {
-                Some(port) => command(
-                    format!("setpci -s {} CAP_EXP+10.w=20:20", port.address),
-                    "trains the link again",
-                ),
+                Some(port) => {
+                    command(format!("setpci -s {} CAP_EXP+10.w=20:20", port.address), "trains the link again")
+                }
                 None => by_hand("train the link again: remove and rescan, or a cold boot"),
             };
             found.note(Severity::Minor, [lower], Some(End::Lower), reason, gain, mend);

@@ -13,9 +13,10 @@ use lanemark_wire::config::BarKind;
 /// Memory BARs with a place and a size.
 pub(crate) fn memory_bars(function: &Function) -> impl Iterator<Item = (u8, &Region, u64, u64)> {
     let regions = function.regions.known().map(Vec::as_slice).unwrap_or_default();
-    regions.iter().filter(|region| region.space != BarKind::Io).filter_map(|region| {
-        Some((region.bar()?, region, region.base.present()?.0, *region.bytes.known()?))
-    })
+    regions
+        .iter()
+        .filter(|region| region.space != BarKind::Io)
+        .filter_map(|region| Some((region.bar()?, region, region.base.present()?.0, *region.bytes.known()?)))
 }
 
 fn overlaps(base: u64, bytes: u64, other: u64, other_bytes: u64) -> bool {
@@ -40,7 +41,8 @@ pub(crate) fn combining(case: &Case<'_>, found: &mut Found) {
             if !region.prefetchable || bytes < REGISTERS || !is_mapped || types.any(|kind| kind == Some(Pat::Wc)) {
                 continue;
             }
-            let reason = format!("BAR{bar} ({}) is prefetchable and mapped, but nowhere write-combining", format_size(bytes));
+            let reason =
+                format!("BAR{bar} ({}) is prefetchable and mapped, but nowhere write-combining", format_size(bytes));
             let gain = stores_gain(case, place);
             let severity = gain::severity(&gain);
             let words = format!(
@@ -56,14 +58,17 @@ pub(crate) fn combining(case: &Case<'_>, found: &mut Found) {
 ///
 /// The round trip is the one fitted to a published Broadwell server (preset `aws-f1`).
 fn stores_gain(case: &Case<'_>, place: usize) -> Gain {
-    let round_trip = preset("aws-f1").and_then(Result::ok).and_then(|host| host.number("root_complex.core_round_trip_ns"));
+    let round_trip =
+        preset("aws-f1").and_then(Result::ok).and_then(|host| host.number("root_complex.core_round_trip_ns"));
     let rate = case.edge_above(place).and_then(|edge| edge.trained(case));
     let (Some((ns, _)), Some(rate)) = (round_trip, rate) else {
         return unknown("the link was not seen");
     };
     // A line of 64 B costs as much framing as a payload of 128 B: scale the ceiling of the latter down.
-    let lines = Mps::new(128).and_then(|mps| gain::write_ceiling(rate, mps)).map(|full| full * 64.0 / 88.0 * 152.0 / 128.0);
-    let assumes = format!("8 B stores of one core, {ns:.0} ns each, as fitted to a Broadwell server; lines of 64 B on {rate}");
+    let lines =
+        Mps::new(128).and_then(|mps| gain::write_ceiling(rate, mps)).map(|full| full * 64.0 / 88.0 * 152.0 / 128.0);
+    let assumes =
+        format!("8 B stores of one core, {ns:.0} ns each, as fitted to a Broadwell server; lines of 64 B on {rate}");
     gain::bytes_per_s("stores to the BAR, at most", Some(8e9 / ns), lines, assumes)
 }
 
@@ -79,8 +84,9 @@ pub(crate) fn overridden(case: &Case<'_>, found: &mut Found) {
             let covering = |mtrr: &&Mtrr| overlaps(base, bytes, mtrr.base.0, mtrr.bytes);
             for mtrr in mtrrs.iter().filter(covering) {
                 let asked = mapped_in(mapped, base, bytes).filter_map(|range| Pat::from_encoding(range.encoding));
-                let Some((pat, result)) =
-                    asked.map(|pat| (pat, effective(manual, mtrr.memory_type, pat))).find(|(pat, result)| !gets(*pat, *result))
+                let Some((pat, result)) = asked
+                    .map(|pat| (pat, effective(manual, mtrr.memory_type, pat)))
+                    .find(|(pat, result)| !gets(*pat, *result))
                 else {
                     continue;
                 };

@@ -44,8 +44,16 @@ pub struct Check {
 
 /// Everything that is looked for.
 pub const CHECKS: &[Check] = &[
-    Check { name: "config_space", looks_for: "functions that do not answer, broken capability lists", find: config::space },
-    Check { name: "containment", looks_for: "a port that has cut off what is below it (DPC)", find: errors::containment },
+    Check {
+        name: "config_space",
+        looks_for: "functions that do not answer, broken capability lists",
+        find: config::space,
+    },
+    Check {
+        name: "containment",
+        looks_for: "a port that has cut off what is below it (DPC)",
+        find: errors::containment,
+    },
     Check { name: "errors", looks_for: "uncorrectable errors counted or latched", find: errors::uncorrectable },
     Check { name: "corrected_errors", looks_for: "corrected errors, counting up", find: errors::corrected },
     Check { name: "payload_mismatch", looks_for: "payload sizes that differ along a path", find: payload::mismatch },
@@ -60,7 +68,11 @@ pub const CHECKS: &[Check] = &[
     Check { name: "aspm", looks_for: "links that may fall asleep", find: power::aspm },
     Check { name: "l1_substates", looks_for: "L1 substates on", find: power::l1_substates },
     Check { name: "peers", looks_for: "ACS redirect in the way of peers", find: peers::redirect },
-    Check { name: "write_combining", looks_for: "prefetchable BARs mapped, but not write-combining", find: memory_type::combining },
+    Check {
+        name: "write_combining",
+        looks_for: "prefetchable BARs mapped, but not write-combining",
+        find: memory_type::combining,
+    },
     Check { name: "mtrr", looks_for: "MTRRs that override what the page tables say", find: memory_type::overridden },
     Check { name: "resizable_bar", looks_for: "resizable BARs at their smallest", find: bars::resizable },
     Check { name: "low_bar", looks_for: "large 64-bit BARs below 4 GiB", find: bars::low },
@@ -138,7 +150,8 @@ mod tests {
             finding(Severity::Broken, 1.0),
         ]);
         let seen: Vec<_> = order.iter().map(|one| (one.severity, one.gain.factor().unwrap())).collect();
-        let wanted = [(Severity::Broken, 1.0), (Severity::Costly, 4.0), (Severity::Costly, 2.0), (Severity::Minor, 9.0)];
+        let wanted =
+            [(Severity::Broken, 1.0), (Severity::Costly, 4.0), (Severity::Costly, 2.0), (Severity::Minor, 9.0)];
         assert_eq!(seen, wanted);
     }
 

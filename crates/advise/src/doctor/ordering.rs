@@ -11,7 +11,8 @@ pub(crate) fn relaxed(case: &Case<'_>, found: &mut Found) {
     if off.is_empty() {
         return;
     }
-    let reason = "relaxed ordering is off: their writes may not pass each other, and completions wait behind writes".to_owned();
+    let reason =
+        "relaxed ordering is off: their writes may not pass each other, and completions wait behind writes".to_owned();
     let gain = unknown("it depends on whether the device uses the attribute, and on the root complex's queues");
     let words = "only where the driver expects no order between its buffers; Linux turns it off below root ports that \
                  are known to be slow with it";

@@ -22,7 +22,14 @@ pub(crate) fn socket(case: &Case<'_>, found: &mut Found) {
         let reason = format!("it hangs on NUMA node {own}, and processors {cpus} are on node {}{far}", asked[0].number);
         let gain = unknown("what the way between the sockets costs is no fact of PCIe: measure it from both");
         let run = format!("numactl --cpunodebind={own} --membind={own} PROGRAM");
-        found.note(Severity::Minor, [function], None, reason, gain, command(run, "or move the card to a slot of the other socket"));
+        found.note(
+            Severity::Minor,
+            [function],
+            None,
+            reason,
+            gain,
+            command(run, "or move the card to a slot of the other socket"),
+        );
     }
 }
 

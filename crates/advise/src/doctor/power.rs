@@ -39,9 +39,14 @@ pub(crate) fn aspm(case: &Case<'_>, found: &mut Found) {
     if asleep.is_empty() {
         return;
     }
-    let of = |count: usize, state: &str| (count > 0).then(|| format!("{state} above {count} {}", if count == 1 { "device" } else { "devices" }));
+    let of = |count: usize, state: &str| {
+        (count > 0).then(|| format!("{state} above {count} {}", if count == 1 { "device" } else { "devices" }))
+    };
     let states: Vec<String> = [of(l1, "L1"), of(l0s, "L0s")].into_iter().flatten().collect();
-    let reason = format!("the link may fall asleep when idle ({}), and the next access waits until it is awake", states.join(", "));
+    let reason = format!(
+        "the link may fall asleep when idle ({}), and the next access waits until it is awake",
+        states.join(", ")
+    );
     let gain = match exit_ns {
         Some(now) => Gain::Computed {
             quantity: "wait of the first access after a pause, at most".to_owned(),
@@ -62,24 +67,32 @@ pub(crate) fn l1_substates(case: &Case<'_>, found: &mut Found) {
     let on = case.edges.iter().filter(|edge| {
         let ends = [edge.upper_link(case), edge.lower_link(case)];
         let states = ends.into_iter().flatten().filter_map(|link| link.l1_substates.present());
-        states.into_iter().any(|states| states.aspm_l1_1() || states.aspm_l1_2())
+        states.into_iter().any(|states| states.aspm_l1_1 || states.aspm_l1_2)
     });
     let on: Vec<&Function> = on.map(|edge| edge.lower(case)).collect();
     if on.is_empty() {
         return;
     }
-    let reason = "L1 substates are on: an idle link switches off its reference clock, and waking takes tens of microseconds".to_owned();
+    let reason =
+        "L1 substates are on: an idle link switches off its reference clock, and waking takes tens of microseconds"
+            .to_owned();
     let gain = unknown("the time to wake is the sum of what both ends and the board need");
     let set = "echo performance > /sys/module/pcie_aspm/parameters/policy";
-    found.note(Severity::Minor, on, None, reason, gain, command(set.to_owned(), "or the BIOS's setting for L1 substates"));
+    found.note(
+        Severity::Minor,
+        on,
+        None,
+        reason,
+        gain,
+        command(set.to_owned(), "or the BIOS's setting for L1 substates"),
+    );
 }
 
 #[cfg(test)]
 mod tests {
     use crate::doctor::sample::{self, CARD, PORT, findings_of, known, link};
-    use lanemark_inventory::L1Substates;
     use lanemark_record::diagnosis::Gain;
-    use lanemark_wire::config::Aspm;
+    use lanemark_wire::config::{Aspm, L1Substates};
 
     #[test]
     fn a_link_that_may_sleep_is_found_at_either_end() {
@@ -110,10 +123,11 @@ mod tests {
 
     #[test]
     fn l1_substates_are_found_if_aspm_may_use_them() {
+        let off = L1Substates { pci_pm_l1_2: false, pci_pm_l1_1: false, aspm_l1_2: false, aspm_l1_1: false };
         let mut machine = sample::healthy();
-        link(&mut machine, CARD).l1_substates = known(Some(L1Substates(0x4)));
+        link(&mut machine, CARD).l1_substates = known(Some(L1Substates { aspm_l1_2: true, ..off }));
         assert_eq!(findings_of(&machine, "l1_substates").len(), 1);
-        link(&mut machine, CARD).l1_substates = known(Some(L1Substates(0x3)));
+        link(&mut machine, CARD).l1_substates = known(Some(L1Substates { pci_pm_l1_2: true, ..off }));
         assert_eq!(findings_of(&machine, "l1_substates"), []);
     }
 }

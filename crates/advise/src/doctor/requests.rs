@@ -60,7 +60,9 @@ fn readers<'a>(case: &Case<'a>, found: &mut Found) -> Vec<Reader<'a>> {
         let Some(rate) = case.edge_above(place).and_then(|edge| edge.trained(case)) else { continue };
         let (mps, mrrs) = (express.mps.get(), express.mrrs.get());
         match (mps, mrrs, tags(express, rate.generation)) {
-            (Some(mps), Some(mrrs), Some(tags)) => readers.push(Reader { place, function, express, rate, mps, mrrs, tags }),
+            (Some(mps), Some(mrrs), Some(tags)) => {
+                readers.push(Reader { place, function, express, rate, mps, mrrs, tags })
+            }
             (Some(_), Some(_), None) => {
                 let because = "it does not say whether tags of 8 or 10 bits are on";
                 found.blind("how many reads may be under way", because, "a newer lspci, or its -xxxx", function);
@@ -124,8 +126,11 @@ pub(crate) fn ten_bit_tags(case: &Case<'_>, found: &mut Found) {
             continue;
         }
         let gain = reader.gain(case, TagBits::Ten, reader.mrrs);
-        let reason =
-            format!("10-bit tags are off on {} although device and root port can: {} reads under way instead of 768", reader.rate, reader.tags.tags());
+        let reason = format!(
+            "10-bit tags are off on {} although device and root port can: {} reads under way instead of 768",
+            reader.rate,
+            reader.tags.tags()
+        );
         let words = "only for reads of host memory: a peer may not complete them";
         let mend = command(setpci([reader.function], "CAP_EXP+28.w=1000:1000"), words);
         found.note(gain::severity(&gain), [reader.function], None, reason, gain, mend);

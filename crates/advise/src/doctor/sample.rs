@@ -50,7 +50,11 @@ pub(crate) fn switch(cards: usize) -> Inventory {
     machine.functions.truncate(1);
     machine.functions.push(function("0000:01:00.0", Some("0000:00:01.0"), PortType::UpstreamPort));
     for card in 0..cards {
-        machine.functions.push(function(&format!("0000:02:{card:02x}.0"), Some("0000:01:00.0"), PortType::DownstreamPort));
+        machine.functions.push(function(
+            &format!("0000:02:{card:02x}.0"),
+            Some("0000:01:00.0"),
+            PortType::DownstreamPort,
+        ));
     }
     for card in 0..cards {
         let (own, above) = (format!("0000:{:02x}:00.0", card + 3), format!("0000:02:{card:02x}.0"));

@@ -11,14 +11,15 @@ pub(crate) fn strict(case: &Case<'_>, found: &mut Found) {
     let is_strict = |function: &&Function| {
         function.iommu_domain.present().is_some_and(|domain| domain == "DMA") && function.driver.present().is_some()
     };
-    let strict: Vec<&Function> =
-        case.requesters().map(|(_, function, _)| function).filter(is_strict).collect();
+    let strict: Vec<&Function> = case.requesters().map(|(_, function, _)| function).filter(is_strict).collect();
     if strict.is_empty() {
         return;
     }
-    let reason = "the IOMMU is flushed at every unmap (strict mode): drivers that map each buffer wait for it".to_owned();
+    let reason =
+        "the IOMMU is flushed at every unmap (strict mode): drivers that map each buffer wait for it".to_owned();
     let gain = unknown("it depends on how often the driver maps and unmaps");
-    let words = "needs a boot; flushes are gathered then, and for up to 10 ms a device may still reach what was unmapped";
+    let words =
+        "needs a boot; flushes are gathered then, and for up to 10 ms a device may still reach what was unmapped";
     let mend = command("iommu.strict=0 on the kernel's command line".to_owned(), words);
     found.note(Severity::Hint, strict, None, reason, gain, mend);
 }

@@ -46,10 +46,14 @@ pub(crate) fn shared(case: &Case<'_>, found: &mut Found) {
         let (Some(above), Some(sum)) = (switch.uplink_ceiling(case), switch.sum_of_ceilings(case)) else { continue };
         let Some(rate) = switch.uplink.trained(case).filter(|_| sum > above * SLACK) else { continue };
         let count = switch.ports.len();
-        let reason = format!("{count} devices share an uplink of {rate}, which their own links could fill {:.1} times", sum / above);
+        let reason = format!(
+            "{count} devices share an uplink of {rate}, which their own links could fill {:.1} times",
+            sum / above
+        );
         let assumes = "all devices write at once, each its fair share, payloads as set".to_owned();
         let share = |whole: f64| Some(whole / count as f64);
-        let gain = gain::bytes_per_s("DMA ceiling of each device while all are busy", share(above), share(sum), assumes);
+        let gain =
+            gain::bytes_per_s("DMA ceiling of each device while all are busy", share(above), share(sum), assumes);
         let words = "move busy devices to slots of their own; nothing is lost while one at a time is busy";
         let devices = switch.ports.iter().map(|edge| edge.lower(case));
         found.note(Severity::Hint, devices, None, reason, gain, by_hand(words));
