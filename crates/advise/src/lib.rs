@@ -1,8 +1,11 @@
-//! What a record means: which way to use and what stands out, and why.
+//! What it means: which way to use and what stands out in a record ([`best_ways`], [`cliffs`]); what is wrong with
+//! a machine ([`doctor`]).
 //!
-//! Reads answers only; it measures nothing and knows no machine.
+//! Reads what others measured or saw; it measures nothing and touches no machine.
 
 #![forbid(unsafe_code)]
+
+pub mod doctor;
 
 use lanemark_record::{Advice, Answer, Finding, Quantity, Record, Way};
 use lanemark_units::format_size;

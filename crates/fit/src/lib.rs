@@ -10,7 +10,9 @@
 #![forbid(unsafe_code)]
 
 mod least_squares;
+mod loose;
 mod of_record;
 
-pub use least_squares::{Fit, FitError, Found, Parameter, fit};
+pub use least_squares::{Fit, FitError, Found, Parameter, fit, fit_many};
+pub use loose::Loose;
 pub use of_record::{OfRecord, OfRecordError};

@@ -8,14 +8,17 @@
 
 mod answer;
 mod detail;
+pub mod diagnosis;
 mod experiment;
 pub mod file;
+mod residual;
 mod summary;
 
 pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
 pub use detail::{Buffers, CurvePoint, Detail, Pair};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
+pub use residual::Residual;
 pub use summary::Summary;
 
 use schemars::JsonSchema;
@@ -122,6 +125,14 @@ pub struct Origins {
     pub assumed: u32,
     /// Fitted to measurements by `lanemark fit`.
     pub fitted: u32,
+    /// Not known to anybody yet; absent where there are none, and none are where something was simulated.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unknown: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(unknown: &u32) -> bool {
+    *unknown == 0
 }
 
 /// Something that was not asked or not answered.

@@ -63,7 +63,8 @@ pub(crate) fn kind_in_words(kind: TargetKind) -> &'static str {
 
 /// Where a platform's numbers come from, in words.
 pub(crate) fn origins_in_words(origins: lanemark_record::Origins) -> String {
-    format!("its numbers: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted)
+    let text = format!("its numbers: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted);
+    if origins.unknown > 0 { format!("{text}, {} unknown", origins.unknown) } else { text }
 }
 
 fn block(panel: &Panel, width: Option<u16>) -> String {
