@@ -171,6 +171,9 @@ mod tests {
             timer_cost_ns: 0.0,
             passes: 1,
             samples_ns: vec![],
+            raw: vec![],
+            dropped: None,
+            doubts: vec![],
             fit: None,
         }
     }

@@ -7,20 +7,29 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod doubt;
 mod experiment;
 pub mod file;
+mod interval;
 mod summary;
 
-pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
+pub use answer::{
+    Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Tlps,
+    WaitShare, Way,
+};
+pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
+pub use interval::{Interval, LEAST_SAMPLES};
 pub use summary::Summary;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the record format this code writes, and the newest it reads.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+/// The oldest it reads. What records of it did not say yet is absent in what is read.
+pub const OLDEST_SCHEMA: u32 = 1;
 
 /// What one run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +115,9 @@ pub enum TargetKind {
     Simulated,
     /// Real time on a real machine.
     Real,
+    /// A real way in, within an emulator: the bytes are real, and the times say nothing about any machine. Such answers
+    /// are held against no ceiling and never compared with real ones.
+    Emulated,
     /// Formulas only.
     Formula,
 }
