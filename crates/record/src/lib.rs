@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod comparison;
 mod doubt;
 mod experiment;
 pub mod file;
@@ -17,6 +18,7 @@ pub use answer::{
     Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Tlps,
     WaitShare, Way,
 };
+pub use comparison::{Alone, Change, Comparison, Pair};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
