@@ -30,7 +30,7 @@ pub const QUESTION: Question = Question {
     cases,
     plan: |case, passes| plan(case, 1, passes),
     simulated_passes: |_| 1,
-    most_passes: 256,
+    most_passes: |_| 256,
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: false,
@@ -101,7 +101,7 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
         for (lines, times) in asked.iter().zip(&mut times) {
             let plan = plan(case, *lines, 1);
             let in_a_pass = (plan.bytes_per_sample() / LINE) as f64;
-            let measured = measure(machine, &plan, question.most_passes, &effort)?;
+            let measured = measure(machine, &plan, (question.most_passes)(case), &effort)?;
             times.extend(measured.per_pass_delivered_ns().iter().map(|ns| ns / in_a_pass));
             last = Some(measured);
         }

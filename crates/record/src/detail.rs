@@ -10,7 +10,7 @@ pub enum Detail {
     /// How many buffers there are, and the curve that shows it.
     Buffers(Buffers),
     /// Which two cores it is about.
-    Pair(Pair),
+    Pair(CorePair),
 }
 
 /// How many write-combining or fill buffers a core has.
@@ -47,7 +47,7 @@ pub struct CurvePoint {
 /// Two cores, counted as plans count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Pair {
+pub struct CorePair {
     /// The one whose timestamps count.
     pub from_core: u32,
     /// The one that answers.

@@ -7,17 +7,26 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod comparison;
 mod detail;
 pub mod diagnosis;
+mod doubt;
 mod experiment;
 pub mod file;
+mod interval;
 mod residual;
 mod summary;
 
-pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
-pub use detail::{Buffers, CurvePoint, Detail, Pair};
+pub use answer::{
+    Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Tlps,
+    WaitShare, Way,
+};
+pub use comparison::{Alone, Change, Comparison, Pair};
+pub use detail::{Buffers, CorePair, CurvePoint, Detail};
+pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
+pub use interval::{Interval, LEAST_SAMPLES};
 pub use residual::Residual;
 pub use summary::Summary;
 
@@ -25,7 +34,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the record format this code writes, and the newest it reads.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+/// The oldest it reads. What records of it did not say yet is absent in what is read.
+pub const OLDEST_SCHEMA: u32 = 1;
 
 /// What one run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +122,9 @@ pub enum TargetKind {
     Simulated,
     /// Real time on a real machine.
     Real,
+    /// A real way in, within an emulator: the bytes are real, and the times say nothing about any machine. Such answers
+    /// are held against no ceiling and never compared with real ones.
+    Emulated,
     /// Formulas only.
     Formula,
 }

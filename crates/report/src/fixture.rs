@@ -140,6 +140,9 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         timer_cost_ns: 10.0,
         passes: 1,
         samples_ns: vec![1.0],
+        raw: vec![],
+        dropped: None,
+        doubts: vec![],
         fit: None,
         detail: None,
     }
