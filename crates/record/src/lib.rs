@@ -12,6 +12,7 @@ mod doubt;
 mod experiment;
 pub mod file;
 mod interval;
+mod samples_file;
 mod summary;
 
 pub use answer::{
@@ -23,6 +24,7 @@ pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
 pub use interval::{Interval, LEAST_SAMPLES};
+pub use samples_file::samples_table;
 pub use summary::Summary;
 
 use schemars::JsonSchema;
