@@ -5,7 +5,7 @@
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_machine::{Access, Fence};
-use lanemark_units::{MemoryType, SizeRange, parse_size};
+use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 
 /// How fast does a CPU talk to this card, how far is that from the limit, what did it wait for?
@@ -32,6 +32,8 @@ pub enum Command {
     Fit(FitArgs),
     /// Render a record
     Report(ReportArgs),
+    /// Say what became faster or slower from one record to another
+    Compare(CompareArgs),
     /// List the built-in platforms
     Platforms,
     /// List the questions
@@ -75,6 +77,53 @@ pub struct BenchArgs {
     /// Write the report to this file [default: report.html, unless --json is given]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+}
+
+/// How real targets are sampled.
+#[derive(Debug, Arguments)]
+#[command(next_help_heading = "Samples of real targets")]
+pub struct SamplingArgs {
+    /// The longest that one question should take of one target; every variant gets one round at the least [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub budget: Option<Ticks>,
+    /// How wide the 95 % interval of a median should be at most, in percent of the median [default: 2]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub interval: Option<f64>,
+    /// Write every raw sample to a Parquet file
+    #[arg(long, value_name = "FILE.parquet")]
+    pub samples: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Ticks, String> {
+    let wrong = || "a number of seconds from 0 to 86400, a day, is needed".to_owned();
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
+    Ticks::from_ns(seconds.ok_or_else(wrong)? * 1e9).map_err(|_| wrong())
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a percentage is needed, such as 5 or 2.5%".to_owned()),
+    }
+}
+
+#[derive(Debug, Arguments)]
+pub struct CompareArgs {
+    /// The record from before
+    #[arg(value_name = "RECORD")]
+    pub first: PathBuf,
+    /// The record from after
+    #[arg(value_name = "RECORD")]
+    pub second: PathBuf,
+    /// End with exit code 1 if something became slower by more than this beyond doubt: the whole interval lies above
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub fail_above: Option<f64>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `none` or a fence.

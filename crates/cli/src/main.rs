@@ -4,6 +4,7 @@
 
 mod args;
 mod ask;
+mod compare;
 mod failure;
 mod input;
 mod listing;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
         Command::Report(args) => ask::report(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Platforms => listing::platforms(),
         Command::Questions => listing::questions(),
         Command::Schema(args) => listing::schema(&args),

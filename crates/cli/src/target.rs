@@ -53,6 +53,7 @@ impl Target {
                 _ if formula_only => TargetKind::Formula,
                 Clockwork::Simulated => TargetKind::Simulated,
                 Clockwork::Real => TargetKind::Real,
+                Clockwork::Emulated => TargetKind::Emulated,
             },
             memcpy: facts.memcpy.clone(),
             platform: self.platform.as_ref().map(Platform::to_json),

@@ -15,6 +15,7 @@ mod experiment;
 pub mod file;
 mod interval;
 mod residual;
+mod samples_file;
 mod summary;
 
 pub use answer::{
@@ -28,6 +29,7 @@ pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use residual::Residual;
+pub use samples_file::samples_table;
 pub use summary::Summary;
 
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! How it looks: records as tables for the terminal and as one HTML page.
 //!
-//! Three functions, each from plain data to text: [`tables`] and [`reproduction_table`] for a terminal
-//! of a given width, [`html()`] for a page that is one file and loads nothing from anywhere. Nothing here
+//! Four functions, each from plain data to text: [`tables`], [`reproduction_table`] and [`comparison_table`]
+//! for a terminal of a given width, [`html()`] for a page that is one file and loads nothing from anywhere. Nothing here
 //! measures, and nothing is computed but what a reader would: shares, differences, who is best.
 //!
 //! A record is first cut into *panels* (`panel.rs`): one question on one target, its ways as lines, best
@@ -24,6 +24,7 @@
 
 mod advice;
 mod chart;
+mod comparison;
 mod error;
 pub mod figures;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod panel;
 mod reproduction;
 mod table;
 
+pub use comparison::comparison_table;
 pub use error::ReportError;
 pub use html::html;
 pub use reproduction::reproduction_table;
