@@ -24,6 +24,11 @@
 
 mod advice;
 mod chart;
+mod doctor;
+mod doctor_findings;
+#[cfg(test)]
+mod doctor_fixture;
+mod doctor_tree;
 mod error;
 pub mod figures;
 #[cfg(test)]
@@ -32,9 +37,12 @@ mod grid;
 mod html;
 mod panel;
 mod reproduction;
+mod residuals;
 mod table;
 
+pub use doctor::diagnosis;
 pub use error::ReportError;
 pub use html::html;
 pub use reproduction::reproduction_table;
+pub use residuals::residual_table;
 pub use table::tables;
