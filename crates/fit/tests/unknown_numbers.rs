@@ -1,7 +1,7 @@
 //! Are the numbers of a card found again from what it answered, by somebody who was told none of them?
 
 use lanemark_bench::{Axes, Effort, ask, question};
-use lanemark_fit::{Fit, OfRecord, OfRecordError, fit_many};
+use lanemark_fit::{Fit, OfRecord, OfRecordError, fill_in, fit_many};
 use lanemark_machine::Machine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_record::Record;
@@ -106,4 +106,29 @@ fn each_answer_stands_beside_simulation_and_formula() {
     assert!(rows.iter().any(|row| row.formula.is_some()));
     let slower = problem.compare(&[240.0]).unwrap();
     assert!(slower.iter().any(|row| row.error_percent > 10.0));
+}
+
+#[test]
+fn what_the_record_tells_is_filled_in_and_the_rest_stays_unknown() {
+    let record = record(&Platform::parse("truth", TRUTH).unwrap());
+    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let filled = fill_in("card.json", &record, None, &blanked(&keys), false).unwrap();
+    let left: Vec<&str> = filled.draft.unknowns().iter().map(|unknown| unknown.key.as_str()).collect();
+    assert_eq!(left, keys[1..]);
+    assert!(filled.draft.text().contains("fitted_to = [\"card.json: mmio_read_latency ("), "{}", filled.draft.text());
+    assert!(filled.draft.clone().complete().is_err());
+}
+
+#[test]
+fn with_the_rest_assumed_the_twin_answers_as_the_card_did() {
+    let truth = Platform::parse("truth", TRUTH).unwrap();
+    let record = record(&truth);
+    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let filled = fill_in("card.json", &record, None, &blanked(&keys), true).unwrap();
+    assert_eq!(filled.assumed, ["endpoint.egress_ns"]);
+    assert!(filled.residuals.iter().all(|row| row.error_percent.abs() < 1.0), "{:?}", filled.residuals);
+    let twin = filled.draft.complete().unwrap();
+    let of = |platform: &Platform, key: &str| platform.number(key).unwrap().0;
+    let sum = |platform: &Platform| of(platform, "link.one_way_ns") + of(platform, "endpoint.ingress_ns");
+    assert!((sum(&twin) / sum(&truth) - 1.0).abs() < 0.01, "what is told is right, however it is split");
 }

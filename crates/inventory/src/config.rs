@@ -24,7 +24,7 @@ pub fn function(address: Address, bytes: Vec<u8>) -> (Function, Vec<Note>) {
     let mut function = Function::unseen(address, &Why::NotInDump);
     let space = ConfigSpace::new(&bytes);
     if space.is_absent() {
-        let mut dead = Function::unseen(address, &Why::AllOnes);
+        let mut dead = unread(address, &Why::AllOnes);
         dead.config = Seen::Known(bytes);
         let what = "config space reads as all ones: the function does not answer".to_owned();
         return (dead, vec![Note { at: address.to_string(), what }]);
@@ -64,6 +64,27 @@ pub fn function(address: Address, bytes: Vec<u8>) -> (Function, Vec<Note>) {
     let notes = faults.map(|fault| Note { at: address.to_string(), what: fault.to_string() }).collect();
     function.config = Seen::Known(bytes);
     (function, notes)
+}
+
+/// A function whose config space tells nothing, for `why`; what other places tell is open.
+pub(crate) fn unread(address: Address, why: &Why) -> Function {
+    Function {
+        config: Seen::Unseen(why.clone()),
+        vendor: Seen::Unseen(why.clone()),
+        device: Seen::Unseen(why.clone()),
+        subsystem: Seen::Unseen(why.clone()),
+        revision: Seen::Unseen(why.clone()),
+        class: Seen::Unseen(why.clone()),
+        command: Seen::Unseen(why.clone()),
+        buses: Seen::Unseen(why.clone()),
+        regions: Seen::Unseen(why.clone()),
+        resizable_bars: Seen::Unseen(why.clone()),
+        express: Seen::Unseen(why.clone()),
+        acs: Seen::Unseen(why.clone()),
+        aer: Seen::Unseen(why.clone()),
+        sriov: Seen::Unseen(why.clone()),
+        ..Function::unseen(address, &Why::NotInDump)
+    }
 }
 
 #[derive(Clone, Copy)]

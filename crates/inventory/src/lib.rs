@@ -55,6 +55,16 @@ pub use region::{Region, RegionKind};
 pub use seen::{Seen, Unseen, Why};
 pub use tree::{Root, Tree};
 
+/// A shell script that puts what is read of a machine into one file: `sudo sh capture.sh machine.tar.gz`.
+///
+/// A plain `tar` of `/sys` does not do: tar believes the sizes that sysfs gives, a page for most files and 0 for
+/// those of `/proc`, and would read files that touch a device. The script is `crates/inventory/capture.sh`.
+///
+/// ```
+/// assert!(lanemark_inventory::CAPTURE_SCRIPT.starts_with("#!/bin/sh"));
+/// ```
+pub const CAPTURE_SCRIPT: &str = include_str!("../capture.sh");
+
 /// A text of somebody else for a message: without control characters, and not longer than a message can be.
 fn shortened(text: &str) -> String {
     const MOST: usize = 60;

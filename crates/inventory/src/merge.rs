@@ -1,6 +1,6 @@
 //! One function of what two places say.
 
-use crate::{Aer, Express, Feature, Function, Link, Seen};
+use crate::{Aer, Express, Feature, Function, Link, Seen, Why};
 
 /// `first`, and where it is silent, `second`. Of a capability both have, fact by fact.
 pub(crate) fn functions(first: Function, second: Function) -> Function {
@@ -33,8 +33,13 @@ pub(crate) fn functions(first: Function, second: Function) -> Function {
     }
 }
 
+/// Where neither knows, the first one's reason stands, unless it is that config space does not say such things.
 fn or<T>(first: Seen<T>, second: Seen<T>) -> Seen<T> {
-    first.or_else(|| second)
+    match (first, second) {
+        (Seen::Unseen(why), Seen::Unseen(other)) => Seen::Unseen(if why == Why::NotInDump { other } else { why }),
+        (Seen::Unseen(_), second) => second,
+        (first, _) => first,
+    }
 }
 
 fn both<T>(first: Seen<Option<T>>, second: Seen<Option<T>>, merge: fn(T, T) -> T) -> Seen<Option<T>> {

@@ -27,7 +27,8 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
     }
     let names_of_ids = function::IdNames::read(files);
     let mut inventory = machine::read(files, source);
-    let reader = function::Reader { files, live, names: names_of_ids };
+    let links_told = names.iter().any(|name| files.exists(&format!("{FUNCTIONS}/{name}/max_link_speed")));
+    let reader = function::Reader { files, live, names: names_of_ids, links_told };
     for name in names {
         match name.parse::<Address>() {
             Ok(address) => inventory.functions.push(reader.read(address, &name, &mut inventory.notes)),

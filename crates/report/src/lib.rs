@@ -25,6 +25,11 @@
 mod advice;
 mod chart;
 mod comparison;
+mod doctor;
+mod doctor_findings;
+#[cfg(test)]
+mod doctor_fixture;
+mod doctor_tree;
 mod error;
 pub mod figures;
 #[cfg(test)]
@@ -33,10 +38,13 @@ mod grid;
 mod html;
 mod panel;
 mod reproduction;
+mod residuals;
 mod table;
 
 pub use comparison::comparison_table;
+pub use doctor::diagnosis;
 pub use error::ReportError;
 pub use html::html;
 pub use reproduction::reproduction_table;
+pub use residuals::residual_table;
 pub use table::tables;

@@ -43,7 +43,8 @@ impl Store for Folder {
     }
 
     fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble> {
-        let mut bytes = Vec::new();
+        // The kernel gives up to a page at once; a read more finds the end.
+        let mut bytes = Vec::with_capacity(most.min(8192));
         let file = fs::File::open(self.at(path)).map_err(|error| trouble(&error))?;
         file.take(most as u64).read_to_end(&mut bytes).map_err(|error| trouble(&error))?;
         Ok(bytes)

@@ -28,7 +28,11 @@ fn bracketed(text: &str) -> Option<(&str, &str)> {
 ///
 /// `Device 1d0f:f001` stands for a vendor without a name, `Some Vendor Device f001` for a device without one.
 pub(super) fn function(address: Address, line: &str) -> Function {
-    let mut function = Function::unseen(address, &Why::NotListed("of ids, which lspci -nn prints"));
+    let mut function = Function::unseen(address, &Why::NotInDump);
+    let unnamed = || Why::NotListed("of ids, which lspci -nn prints");
+    function.vendor = Seen::Unseen(unnamed());
+    function.device = Seen::Unseen(unnamed());
+    function.class = Seen::Unseen(unnamed());
     let (class, rest) = line.split_once(": ").unwrap_or((line, ""));
     let code = match bracketed(class) {
         Some((_, code)) => hex(code, 4),

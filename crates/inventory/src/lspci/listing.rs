@@ -140,11 +140,6 @@ impl<'a> Listing<'a> {
         };
         function.numa_node = own(kinds.numa_node, "NUMA node", number);
         function.iommu_group = own(kinds.iommu_group, "IOMMU group", number);
-        function.subsystem = match listed("Subsystem") {
-            Some(text) => heading::subsystem(text)
-                .map_or(Seen::Unseen(Why::NotListed("of ids, which lspci -nn prints")), |ids| Seen::Known(Some(ids))),
-            None => Seen::Unseen(Why::NotListed("Subsystem")),
-        };
         function.command = listed("Control").map_or(Seen::Unseen(Why::NotListed("Control")), command);
         function.buses = match listed("Bus") {
             Some(text) => {
@@ -156,6 +151,16 @@ impl<'a> Listing<'a> {
         };
         function.regions = regions(&sections);
         let capability = sections.known(listed("Status").and_then(|status| flag(status, "Cap")));
+        function.subsystem = match listed("Subsystem") {
+            Some(text) => subsystem(text),
+            // That of a bridge is a capability.
+            None if function.is_bridge() => match capability.find(false, "Subsystem") {
+                Seen::Known(Some(found)) => subsystem(found.title.trim_start_matches("Subsystem: ")),
+                Seen::Known(None) => Seen::Known(None),
+                Seen::Unseen(why) => Seen::Unseen(why),
+            },
+            None => Seen::Unseen(Why::NotListed("Subsystem")),
+        };
         function.express = capability
             .find(false, "Express")
             .map(|express| express.map(|express| express_of(express, listed("Physical Slot"), &capability)));
@@ -259,6 +264,11 @@ fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text[at + name.len()..].strip_prefix(' ')?.split([',', ';']).next().map(str::trim)
 }
 
+fn subsystem(text: &str) -> Seen<Option<(u16, u16)>> {
+    let unseen = Seen::Unseen(Why::NotListed("of ids, which lspci -nn prints"));
+    heading::subsystem(text).map_or(unseen, |ids| Seen::Known(Some(ids)))
+}
+
 fn command(text: &str) -> Seen<u16> {
     // In the order of the bits.
     const BITS: [&str; 11] = [
@@ -324,7 +334,13 @@ fn regions(sections: &Sections<'_>) -> Seen<Vec<Region>> {
     for line in &sections.plain {
         if let Some(rest) = line.strip_prefix("Region ") {
             let Some(region) = bar(rest, RegionKind::Bar) else { return Seen::Unseen(garbled("Region", line)) };
-            regions.push(region);
+            // Of a dump, lspci takes the upper half of 64 bits for a BAR of its own.
+            let is_upper_half = regions.last().is_some_and(|before: &Region| {
+                before.space == BarKind::Memory64 && before.bar().map(|number| number + 1) == region.bar()
+            });
+            if !is_upper_half {
+                regions.push(region);
+            }
         } else if line.starts_with("Memory at ") || line.starts_with("I/O ports at ") {
             // lspci -v prints BARs without their numbers.
             return Seen::Unseen(Why::NotListed("Region, which lspci -vv prints"));

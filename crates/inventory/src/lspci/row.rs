@@ -16,10 +16,10 @@ pub(super) enum Row {
     Not,
 }
 
-/// Reads `10: 0c 00 00 f0 ...`: two or three digits, a colon, bytes of two digits.
+/// Reads `10: 0c 00 00 f0 ...`: two digits or more, a colon, bytes of two digits.
 pub(super) fn read(line: &str) -> Row {
     let Some((offset, rest)) = line.split_once(':') else { return Row::Not };
-    let is_offset = (2..=3).contains(&offset.len()) && offset.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_offset = (2..=4).contains(&offset.len()) && offset.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_offset || !rest.starts_with(' ') {
         return Row::Not;
     }
@@ -72,7 +72,7 @@ mod tests {
         for wrong in ["00: 8", "00: 868", "00: +1", "00: gg", "00: "] {
             assert!(matches!(read(wrong), Row::Wrong(_)), "{wrong}");
         }
-        for other in ["", "0: 00", "0000: 00", "00:86", "00 86", "Slot: 1", "gg: 00"] {
+        for other in ["", "0: 00", "00000: 00", "00:86", "00 86", "Slot: 1", "gg: 00"] {
             assert_eq!(read(other), Row::Not, "{other}");
         }
     }

@@ -61,6 +61,8 @@ pub(crate) struct Reader<'a> {
     /// Whether the files are those of the machine this runs on, where reading config space may wake a device.
     pub(crate) live: bool,
     pub(crate) names: IdNames,
+    /// Whether some function has files about its link, so that the source has them where the kernel does.
+    pub(crate) links_told: bool,
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -100,12 +102,12 @@ impl Reader<'_> {
 
     fn by_config(&self, address: Address, folder: &str, power: Option<&str>, notes: &mut Vec<Note>) -> Function {
         if self.live && power == Some("D3cold") {
-            return Function::unseen(address, &Why::Asleep);
+            return config::unread(address, &Why::Asleep);
         }
         let bytes = match self.files.bytes(&join(folder, "config"), ConfigSpace::BYTES) {
-            Ok(bytes) if bytes.is_empty() => return Function::unseen(address, &garbled("config", "")),
+            Ok(bytes) if bytes.is_empty() => return config::unread(address, &garbled("config", "")),
             Ok(bytes) => bytes,
-            Err(trouble) => return Function::unseen(address, &trouble.why("config")),
+            Err(trouble) => return config::unread(address, &trouble.why("config")),
         };
         let cut = padded(&bytes);
         if cut < bytes.len() {
@@ -167,7 +169,7 @@ impl Reader<'_> {
             }),
             enable_count: self.files.fact(folder, "enable", |text| text.parse().ok()),
             parent: parent(folder),
-            ..Function::unseen(address, why_config.as_ref().unwrap_or(&Why::NotInDump))
+            ..Function::unseen(address, &Why::NotInDump)
         }
     }
 
@@ -183,9 +185,9 @@ impl Reader<'_> {
     /// Speeds and widths, which the kernel tells without root and of PCI Express functions only.
     fn express(&self, folder: &str, why: &Why) -> Seen<Option<Express>> {
         if !self.files.exists(&join(folder, "max_link_speed")) {
-            // Every kernel since 4.13 has the file; a copy without `vendor` was not made from a whole folder.
-            let whole = self.files.exists(&join(folder, "vendor"));
-            return if whole { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
+            // Where others have the file, the kernel would have made it for every PCI Express function.
+            let told = self.links_told;
+            return if told { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
         }
         let speed = |name| self.files.fact(folder, name, speed_in);
         // The kernel says 255 where it does not know.
