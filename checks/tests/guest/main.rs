@@ -3,6 +3,7 @@
 //! `make test-qemu` runs this: a Debian kernel in an emulator, with emulated devices. Nothing here says how fast
 //! anything is: an emulator has no caches, no write combining and no link.
 
+mod card;
 mod guest;
 mod host;
 mod initramfs;
