@@ -171,7 +171,9 @@ mod tests {
             timer_cost_ns: 0.0,
             passes: 1,
             samples_ns: vec![],
-            fit: None,
+            delivery: None,
+            delivery: None,
+        fit: None,
             detail: None,
         }
     }

@@ -55,7 +55,7 @@ fn cores(facts: &Facts) -> Vec<u32> {
 
 fn left_out(facts: &Facts) -> Option<LeftOut> {
     let asked = cores(facts);
-    (facts.clockwork == Clockwork::Real && (asked.len() as u32) < facts.cores).then(|| LeftOut {
+    (facts.clockwork != Clockwork::Simulated && (asked.len() as u32) < facts.cores).then(|| LeftOut {
         what: format!("pairs with others than cores {asked:?}"),
         because: format!("of {} cores, {MOST_CORES} are asked, spread evenly: all pairs would take long", facts.cores),
     })

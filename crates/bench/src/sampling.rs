@@ -1,6 +1,7 @@
 //! From a plan to an answer: how often, and what the samples say.
 
 use crate::case::Case;
+use crate::delivery;
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::question::Question;
@@ -13,7 +14,7 @@ use lanemark_units::Ticks;
 pub fn plan_for(question: &Question, case: &Case, clockwork: Clockwork, effort: &Effort) -> Plan {
     let passes = match clockwork {
         Clockwork::Simulated => effort.simulated_passes.unwrap_or_else(|| (question.simulated_passes)(case)),
-        Clockwork::Real => 1,
+        Clockwork::Real | Clockwork::Emulated => 1,
     };
     (question.plan)(case, passes)
 }
@@ -78,7 +79,7 @@ pub(crate) fn measure(
     let mut plan = plan.clone();
     let wanted = match machine.facts().clockwork {
         Clockwork::Simulated => 1,
-        Clockwork::Real => {
+        Clockwork::Real | Clockwork::Emulated => {
             let sample = settle_passes(machine, &mut plan, most_passes, effort)?;
             let affordable = effort.plan_length.0.checked_div(sample.0).unwrap_or(u64::MAX);
             effort.samples.min(affordable.max(3) as usize)
@@ -126,7 +127,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         .clone()
         .unwrap_or_else(|| delivered.iter().map(|ns| ns / per_access).collect::<Vec<f64>>());
     let is_bandwidth = question.quantity == Quantity::Bandwidth;
-    Answer {
+    let mut answer = Answer {
         question: question.name.to_owned(),
         target: facts.name.clone(),
         way: case.way(),
@@ -161,9 +162,12 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         timer_cost_ns: samples.timer_cost.as_ns(),
         passes,
         samples_ns: if is_bandwidth { delivered.iter().map(|ns| ns / passes as f64).collect() } else { latencies },
+        delivery: None,
         fit: None,
         detail: None,
-    }
+    };
+    delivery::tell(&mut answer, samples.delivery);
+    answer
 }
 
 /// The causes with their share of the samples' time, largest first.

@@ -93,7 +93,7 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
     let asked: Vec<u64> = (1..=MOST_LINES).filter(fits).collect();
     let (rounds, effort) = match machine.facts().clockwork {
         Clockwork::Simulated => (1, *effort),
-        Clockwork::Real => (ROUNDS, Effort { samples: SAMPLES, ..*effort }),
+        Clockwork::Real | Clockwork::Emulated => (ROUNDS, Effort { samples: SAMPLES, ..*effort }),
     };
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); asked.len()];
     let mut last = None;

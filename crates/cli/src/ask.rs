@@ -1,6 +1,7 @@
 //! `bench`, `predict` and `report`: questions to targets, answers to a record, a record to what people read.
 
 use crate::args::{BenchArgs, ReportArgs};
+use crate::card::{self, Card};
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
@@ -17,6 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `lanemark bench`
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
+    if args.card.dry_run {
+        return card::rehearse(args);
+    }
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     // The second time, nobody wants to wait for the plan that is under way.
@@ -37,6 +41,10 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
     if args.on.iter().any(|name| name == "host") {
         let message = "'host' has no formula: there is no platform file of it; name a platform";
         return Err(Failure::Usage(message.to_owned()));
+    }
+    if let Some(name) = args.on.iter().find(|name| card::address(name).is_some()) {
+        let message = format!("'{name}' is a real card and has no formula: name a platform");
+        return Err(Failure::Usage(message));
     }
     let mut run = Run::new(args, &["card-gen5-x16"], &interrupted)?;
     run.ask_all(&interrupted, Run::predict);
@@ -60,10 +68,13 @@ struct Run {
     record: Record,
     /// Measured ceilings of real targets, for loads and for stores.
     stand_ins: Vec<Option<[Ceiling; 2]>>,
+    /// Why a target could not be asked to the end.
+    failed: Option<String>,
 }
 
 impl Run {
     fn new(args: &BenchArgs, usual: &[&str], interrupted: &Arc<AtomicBool>) -> Result<Run, Failure> {
+        card::check(args)?;
         let questions = questions(&args.questions)?;
         let axes = axes(args);
         let names: Vec<&str> =
@@ -71,7 +82,7 @@ impl Run {
         let mut targets: Vec<Target> = Vec::new();
         let mut skipped = Vec::new();
         for name in names {
-            match Target::open(name, interrupted) {
+            match Target::open(name, &args.card, interrupted) {
                 Ok(target) if targets.iter().any(|other| other.facts().name == target.facts().name) => {
                     return Err(Failure::Usage(format!("two targets are called '{}'", target.facts().name)));
                 }
@@ -92,7 +103,7 @@ impl Run {
         output::check(&[args.record.as_deref(), page(args)].into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
         let record = Record { skipped, ..Record::new(command_line()) };
         let stand_ins = targets.iter().map(|_| None).collect();
-        Ok(Run { targets, tasks: work.tasks, effort: Effort::default(), record, stand_ins })
+        Ok(Run { targets, tasks: work.tasks, effort: Effort::default(), record, stand_ins, failed: None })
     }
 
     /// Asks every case of every question of every target, by `ask`.
@@ -103,7 +114,12 @@ impl Run {
     ) {
         let tasks = std::mem::take(&mut self.tasks);
         let bar = progress(tasks.len() as u64);
+        let mut gone = Vec::new();
         for Task { question, place, case } in tasks {
+            // Whoever does not answer any more is not asked again.
+            if gone.contains(&place) {
+                continue;
+            }
             if interrupted.load(Ordering::Relaxed) {
                 self.record.interrupted = true;
                 break;
@@ -122,6 +138,10 @@ impl Run {
                     break;
                 }
                 Err(error) => {
+                    if matches!(error, BenchError::Machine(MachineError::Device { .. })) {
+                        gone.push(place);
+                        self.failed = Some(error.to_string());
+                    }
                     let target = &self.targets[place].facts().name;
                     self.record.warnings.push(format!("{} on {target}, {}: {error}", question.name, case.way()));
                 }
@@ -189,6 +209,9 @@ impl Run {
                 },
             });
         }
+        if let Some(card) = &target.card {
+            return Ok(card.ceiling(case));
+        }
         if self.stand_ins[place].is_none() {
             let mut stand_in = |verb| measured_ceiling(target.machine.as_mut(), verb, &self.effort);
             self.stand_ins[place] = Some([stand_in(Verb::Load)?, stand_in(Verb::Store)?]);
@@ -200,7 +223,9 @@ impl Run {
     /// Advice, files, output, and whether what was found can be true.
     fn finish(mut self, args: &BenchArgs, formula_only: bool) -> Result<(), Failure> {
         self.record.targets = self.targets.iter().map(|target| target.to_record(formula_only)).collect();
-        if self.targets.iter().any(|target| target.facts().clockwork == Clockwork::Real) {
+        let cards = self.targets.iter().filter_map(|target| target.card.as_ref());
+        self.record.warnings.extend(cards.flat_map(Card::changes));
+        if self.targets.iter().any(|target| target.facts().clockwork != Clockwork::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
         }
@@ -228,6 +253,9 @@ impl Run {
         }
         if self.record.interrupted {
             return Err(Failure::Interrupted);
+        }
+        if let Some(failed) = self.failed {
+            return Err(Failure::Check(failed));
         }
         if !self.record.answers.is_empty() {
             return Ok(());
@@ -257,7 +285,7 @@ fn page(args: &BenchArgs) -> Option<&Path> {
     args.html.as_deref().or_else(|| (!args.json).then_some(Path::new("report.html")))
 }
 
-fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
+pub fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
     if names.is_empty() {
         return Ok(CATALOGUE.iter().filter(|question| question.is_usual).collect());
     }
@@ -275,7 +303,7 @@ fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
     Ok(questions)
 }
 
-fn axes(args: &BenchArgs) -> Axes {
+pub fn axes(args: &BenchArgs) -> Axes {
     let fences: Vec<Option<Fence>> = args.fence.iter().map(|fence| fence.0).collect();
     Axes {
         sizes: args.sizes.as_ref().map(|sizes| sizes.bytes().to_vec()),

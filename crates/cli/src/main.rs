@@ -4,6 +4,7 @@
 
 mod args;
 mod ask;
+mod card;
 mod failure;
 mod input;
 mod listing;

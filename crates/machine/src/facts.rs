@@ -64,6 +64,8 @@ pub enum Clockwork {
     Simulated,
     /// The time-stamp counter of a real core.
     Real,
+    /// The counter of an emulated core: it says nothing about how long anything takes on a machine.
+    Emulated,
 }
 
 /// A window a plan may touch.

@@ -17,6 +17,6 @@ mod machine;
 mod predict;
 mod store;
 
-pub use ceiling::{Ceiling, ceiling};
+pub use ceiling::{Ceiling, ceiling, link_ceiling};
 pub use machine::FormulaMachine;
 pub use predict::{Bound, Prediction, predict};

@@ -7,12 +7,16 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod card;
+mod delivery;
 mod detail;
 mod experiment;
 pub mod file;
 mod summary;
 
 pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
+pub use card::{Card, CardLink, CardMapping, CardRange};
+pub use delivery::{Delivery, KnownBy};
 pub use detail::{Buffers, CurvePoint, Detail, Pair};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
@@ -98,6 +102,8 @@ pub struct Target {
     pub platform: Option<serde_json::Value>,
     /// How many numbers of the platform are given, assumed and fitted.
     pub origins: Option<Origins>,
+    /// The device, what of it was touched and how it was found; absent where no real card was measured.
+    pub card: Option<Card>,
 }
 
 /// What kind of answer a target gives.
@@ -108,6 +114,9 @@ pub enum TargetKind {
     Simulated,
     /// Real time on a real machine.
     Real,
+    /// A real way in, within an emulator: the bytes are real, and the times say nothing about any machine. Such answers
+    /// are held against no ceiling and never compared with real ones.
+    Emulated,
     /// Formulas only.
     Formula,
 }

@@ -22,6 +22,7 @@ pub(crate) fn record() -> Record {
             memcpy: "glibc, AVX".to_owned(),
             platform: Some(serde_json::json!({"link": {"width": 16, "note": "a & b"}})),
             origins: Some(Origins { given: 5, assumed: 3, fitted: 1 }),
+            card: None,
         },
         Target {
             name: "host".to_owned(),
@@ -30,6 +31,7 @@ pub(crate) fn record() -> Record {
             memcpy: "glibc".to_owned(),
             platform: None,
             origins: None,
+            card: None,
         },
     ];
     for (access, fence, rates, wait) in [
@@ -140,6 +142,7 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         timer_cost_ns: 10.0,
         passes: 1,
         samples_ns: vec![1.0],
+        delivery: None,
         fit: None,
         detail: None,
     }

@@ -57,6 +57,7 @@ pub(crate) fn kind_in_words(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::Simulated => "simulated",
         TargetKind::Real => "real",
+        TargetKind::Emulated => "emulated",
         TargetKind::Formula => "formulas only",
     }
 }
