@@ -1,7 +1,8 @@
 //! Plans made from what a machine says of itself: some it must run, some it must refuse, some it may do either with.
 
 use lanemark_machine::{
-    Access, DriverCall, Facts, Fence, Lane, Op, Order, Plan, Region, RegionKind, Span, Stream, Verb, Width,
+    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, KernelCall, Lane, Op, Order, Plan, Region, RegionKind,
+    Span, Stream, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -68,6 +69,8 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
         vec![Op::Pause(Ticks::whole_ns(10)), Op::Stream(store.clone())],
         vec![Op::Stream(store.clone()), Op::Stream(store.clone())],
         vec![Op::Stream(again.clone())],
+        vec![Op::Stream(Stream { order: Order::Interleaved { lines: 4 }, ..store.clone() })],
+        vec![Op::Stream(Stream { order: Order::Interleaved { lines: 3 }, ..store.clone() })],
         // One access moves 8 B and the span has 256.
         vec![Op::Stream(Stream { span, ..again })],
     ];
@@ -77,10 +80,23 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     for width in Width::ALL {
         bodies.extend([Verb::Load, Verb::Store].map(|verb| vec![driver(verb, width)]));
     }
+    bodies.extend(Clock::ALL.map(|clock| vec![Op::Clock(clock)]));
+    bodies.extend(KernelCall::ALL.map(|call| vec![Op::Kernel(call)]));
+    for access in Access::ALL {
+        bodies.push(vec![Op::Copy(BlockCopy { access, block_bytes: 64, zone: span })]);
+    }
     let mut plans: Vec<Plan> = bodies.into_iter().map(|body| Plan::on_one_core(body, 2)).collect();
     let mut two = Plan::on_one_core(vec![Op::Stream(store)], 2);
     two.lanes.push(Lane { core: 1, ..two.lanes[0].clone() });
-    plans.push(two);
+    plans.push(two.clone());
+    let line = Channel::Line { access: Access::Plain(Width::B8), span: Span { len: 64, ..span } };
+    for channel in [line, Channel::Event { number: 0 }] {
+        two.lanes[0].body = vec![Op::Send(channel), Op::Receive(channel)];
+        two.lanes[1].body = vec![Op::Receive(channel), Op::Send(channel)];
+        plans.push(two.clone());
+    }
+    let before = vec![Op::FlushLines(span)];
+    plans.push(Plan { before, ..plans[1].clone() });
     plans
 }
 

@@ -2,10 +2,12 @@
 
 use super::{Opened, Subject, WATCHED_BYTES};
 use lanemark_hw::HostMemory;
+use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Range, System};
 use lanemark_machine::Machine;
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
+use lanemark_units::MemoryType;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,6 +19,14 @@ pub struct Formulas(pub &'static str);
 
 /// The memory of this machine.
 pub struct Host;
+
+/// A range of storage in a BAR of a device, at least [`WATCHED_BYTES`] long from the BAR's start on.
+pub struct Storage {
+    /// Which device.
+    pub address: Address,
+    /// Which bytes.
+    pub range: Range,
+}
 
 /// # Panics
 /// If there is no such preset, or none that can be read: other tests say so too.
@@ -92,5 +102,39 @@ impl Opened for HostMemory {
 
     fn bytes(&mut self) -> Option<Vec<u8>> {
         Some(HostMemory::bytes(self)[..WATCHED_BYTES].to_vec())
+    }
+}
+
+/// A card whose bytes a mapping of its own shows.
+struct AttachedStorage {
+    machine: CardMachine,
+    address: Address,
+    range: Range,
+}
+
+impl Subject for Storage {
+    fn name(&self) -> String {
+        format!("{} {}", self.address, self.range)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let attachment = Attachment::new(&System::this(), self.address, &[self.range], Consent::default());
+        // Only a guest has a card that may be stored to, and a guest is emulated.
+        let machine = attachment.and_then(|attachment| CardMachine::open(attachment, true));
+        let machine = machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted);
+        Box::new(AttachedStorage { machine, address: self.address, range: self.range })
+    }
+}
+
+impl Opened for AttachedStorage {
+    fn machine(&mut self) -> &mut dyn Machine {
+        &mut self.machine
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let card = Card::attach(self.address, &[self.range], Consent::default()).ok()?;
+        let mut bytes = vec![0; WATCHED_BYTES];
+        card.map(0, MemoryType::Uc).ok()?.copy_from(self.range.from, &mut bytes).ok()?;
+        Some(bytes)
     }
 }

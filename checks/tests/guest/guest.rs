@@ -184,6 +184,13 @@ impl Guest {
         self.folder.path().join(name)
     }
 
+    /// Puts the storage card's bytes back to what they were before the first test, from the outside.
+    pub fn fresh_storage(&self) {
+        // Not cut and written anew: the emulator has it mapped.
+        let storage = fs::File::options().write(true).open(self.file("storage")).unwrap();
+        (&storage).write_all(&vec![crate::BEFORE; crate::STORAGE_BYTES]).unwrap();
+    }
+
     /// The next line the guest says.
     fn line(&mut self, deadline: Instant) -> Result<String, String> {
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));

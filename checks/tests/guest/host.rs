@@ -1,7 +1,6 @@
 //! Does the program run on another kernel and processor, with nothing of this machine but its libraries?
 
 use crate::shared;
-use lanemark_checks::conformance::PROMISES;
 
 #[test]
 fn the_program_asks_the_guests_own_memory() {
@@ -11,12 +10,4 @@ fn the_program_asks_the_guests_own_memory() {
     let record: serde_json::Value = serde_json::from_str(&guest.expect(ask)).unwrap();
     assert_eq!(record["targets"][0]["name"], "host");
     assert!(record["answers"].as_array().is_some_and(|answers| !answers.is_empty()), "{record}");
-}
-
-#[test]
-fn the_guests_own_memory_keeps_every_promise() {
-    let said = shared().run("time promises host");
-    println!("{}{}", said.stdout, said.stderr);
-    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
-    assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
 }

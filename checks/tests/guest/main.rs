@@ -3,9 +3,13 @@
 //! `make test-qemu` runs this: a Debian kernel in an emulator, with emulated devices. Nothing here says how fast
 //! anything is: an emulator has no caches, no write combining and no link.
 
+mod card;
 mod guest;
 mod host;
 mod initramfs;
+mod lockdown;
+mod refusals;
+mod removal;
 mod topology;
 
 use guest::{Guest, Hardware};
@@ -18,6 +22,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 const BEFORE: u8 = 0xa7;
 /// Bytes of the storage card.
 const STORAGE_BYTES: usize = 4 << 20;
+/// Bytes of the large one.
+const LARGE_BYTES: u64 = 8 << 30;
 
 /// What most tests look at:
 ///
@@ -52,8 +58,17 @@ fn shared() -> MutexGuard<'static, Guest> {
 }
 
 fn boot(kernel: &str) -> Guest {
-    let promises = Path::new(env!("CARGO_BIN_EXE_promises"));
-    Guest::boot(&Hardware { devices: DEVICES, kernel }, &[lanemark(), promises], |folder| {
+    let mut guest = Guest::boot(&Hardware { devices: DEVICES, kernel }, &programs(), |folder| {
         fs::write(folder.join("storage"), vec![BEFORE; STORAGE_BYTES]).unwrap();
-    })
+    });
+    // Nobody drives these, so nobody has turned on that they answer to their BARs.
+    for card in ["01:00.0", "04:00.0", "05:00.0", "00:06.0"] {
+        guest.expect(&format!("echo 1 >/sys/bus/pci/devices/0000:{card}/enable"));
+    }
+    guest
+}
+
+/// What the guest has besides busybox.
+fn programs() -> [&'static Path; 3] {
+    [lanemark(), Path::new(env!("CARGO_BIN_EXE_promises")), Path::new(env!("CARGO_BIN_EXE_touch-card"))]
 }

@@ -13,6 +13,7 @@ mod catalogue;
 mod ceiling;
 mod copy_routines;
 mod core_to_core;
+mod delivery;
 mod driver_call_overhead;
 mod effort;
 mod error;

@@ -1,6 +1,7 @@
 //! From a plan to an answer: how often, and what the samples say.
 
 use crate::case::Case;
+use crate::delivery;
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
@@ -110,7 +111,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
     let dropped =
         Dropped { context_switches: samples.dropped.context_switches, clock_steps: samples.dropped.clock_steps };
     let is_real = facts.clockwork != Clockwork::Simulated;
-    Answer {
+    let mut answer = Answer {
         question: question.name.to_owned(),
         target: facts.name.clone(),
         way: case.way(),
@@ -149,9 +150,12 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         samples_ns,
         raw: measured.raw(),
         dropped: Some(dropped),
+        delivery: None,
         fit: None,
         detail: case.pair().map(Detail::Pair),
-    }
+    };
+    delivery::tell(&mut answer, samples.delivery);
+    answer
 }
 
 /// The causes with their share of the samples' time, largest first.

@@ -4,6 +4,7 @@
 #![allow(clippy::doc_markdown)]
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
+use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence};
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
@@ -47,7 +48,7 @@ pub enum Command {
 
 #[derive(Debug, Arguments)]
 pub struct BenchArgs {
-    /// Whom to ask: a built-in platform, a platform file, or 'host' [default: card-gen5-x16 and host]
+    /// Whom to ask: a built-in platform, a platform file, 'host', or the address of a card, such as 0000:01:00.0 [default: card-gen5-x16 and host]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
     /// What to ask; may be given several times [default: what 'lanemark questions' does not mark]
@@ -82,6 +83,8 @@ pub struct BenchArgs {
     pub html: Option<PathBuf>,
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub card: CardArgs,
 }
 
 /// How real targets are sampled.
@@ -127,6 +130,46 @@ pub struct CompareArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+#[command(next_help_heading = "Options for a card")]
+#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
+pub struct CardArgs {
+    /// What may be touched: BAR:FROM..TO, or with :storage, :registers, :registers:write, :registers:write-only; may be
+    /// given several times [default kind: storage in a prefetchable BAR, else registers, which are loaded only]
+    #[arg(long = "bar", value_name = "RANGE")]
+    pub bars: Vec<Range>,
+    /// Print every range, mapping and access that would happen, and touch nothing
+    #[arg(long, conflicts_with_all = ["json", "record", "html"])]
+    pub dry_run: bool,
+    /// Go on although a driver is bound to the device
+    #[arg(long)]
+    pub i_own_this_device: bool,
+    /// Turn memory decoding on where it is off; it stays on
+    #[arg(long)]
+    pub enable: bool,
+    /// Mark the record as made in an emulator, which is also found out
+    #[arg(long)]
+    pub emulated: bool,
+    /// A folder that stands for the root of the file system, for tests
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub system_root: Option<PathBuf>,
+}
+
+impl CardArgs {
+    /// An option that was given and is about a card, if there is one.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            (!self.bars.is_empty(), "--bar"),
+            (self.dry_run, "--dry-run"),
+            (self.i_own_this_device, "--i-own-this-device"),
+            (self.enable, "--enable"),
+            (self.emulated, "--emulated"),
+            (self.system_root.is_some(), "--system-root"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
 }
 
 /// `none` or a fence.

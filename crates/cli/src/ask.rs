@@ -1,6 +1,7 @@
 //! `bench`, `predict` and `report`: questions to targets, answers to a record, a record to what people read.
 
 use crate::args::{BenchArgs, ReportArgs};
+use crate::card::{self, Card};
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
@@ -18,6 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `lanemark bench`
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
+    if args.card.dry_run {
+        return card::rehearse(args);
+    }
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     // The second time, nobody wants to wait for the plan that is under way.
@@ -47,6 +51,10 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
     ];
     if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::Usage(format!("{flag}: a formula takes no samples; ask with `lanemark bench`")));
+    }
+    if let Some(name) = args.on.iter().find(|name| card::address(name).is_some()) {
+        let message = format!("'{name}' is a real card and has no formula: name a platform");
+        return Err(Failure::Usage(message));
     }
     let mut run = Run::new(args, &["card-gen5-x16"], &interrupted)?;
     run.ask_all(&interrupted, Run::predict);
@@ -99,10 +107,15 @@ struct Run {
     record: Record,
     /// Measured ceilings of real targets, for loads and for stores.
     stand_ins: Vec<Option<[Ceiling; 2]>>,
+    /// Why a target could not be asked to the end.
+    failed: Option<String>,
+    /// Targets that do not answer any more.
+    gone: Vec<usize>,
 }
 
 impl Run {
     fn new(args: &BenchArgs, usual: &[&str], interrupted: &Arc<AtomicBool>) -> Result<Run, Failure> {
+        card::check(args)?;
         let questions = questions(&args.questions)?;
         let axes = axes(args);
         let names: Vec<&str> =
@@ -110,7 +123,7 @@ impl Run {
         let mut targets: Vec<Target> = Vec::new();
         let mut skipped = Vec::new();
         for name in names {
-            match Target::open(name, interrupted) {
+            match Target::open(name, &args.card, interrupted) {
                 Ok(target) if targets.iter().any(|other| other.facts().name == target.facts().name) => {
                     return Err(Failure::Usage(format!("two targets are called '{}'", target.facts().name)));
                 }
@@ -132,7 +145,7 @@ impl Run {
         output::check(&outputs.into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
         let record = Record { skipped, ..Record::new(command_line()) };
         let stand_ins = targets.iter().map(|_| None).collect();
-        Ok(Run { targets, tasks: work.tasks, effort: effort(args), record, stand_ins })
+        Ok(Run { targets, tasks: work.tasks, effort: effort(args), record, stand_ins, failed: None, gone: Vec::new() })
     }
 
     /// Asks every case of every question of every target, by `ask`, which is given those that belong together.
@@ -141,6 +154,10 @@ impl Run {
         let bar = progress(tasks.len() as u64);
         for together in tasks.chunk_by(|a, b| (a.question.name, a.place) == (b.question.name, b.place)) {
             let (question, place) = (together[0].question, together[0].place);
+            // Whoever does not answer any more is not asked again.
+            if self.gone.contains(&place) {
+                continue;
+            }
             let target = self.targets[place].facts().name.clone();
             bar.set_message(format!("{} on {target}", question.name));
             let done = bar.position();
@@ -151,7 +168,7 @@ impl Run {
             };
             let answers = ask(self, place, question, &cases, &mut go_on);
             for (answer, case) in answers.into_iter().zip(&cases) {
-                self.keep(answer, question, &target, case);
+                self.keep(answer, question, place, case);
             }
             bar.set_position(done + together.len() as u64);
             if self.record.interrupted || interrupted.load(Ordering::Relaxed) {
@@ -162,18 +179,28 @@ impl Run {
         bar.finish_and_clear();
     }
 
-    fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, target: &str, case: &Case) {
+    fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, place: usize, case: &Case) {
+        let target = &self.targets[place].facts().name;
         match answer {
             Ok(answer) => self.record.answers.push(answer),
             Err(BenchError::Machine(MachineError::Unsupported(unsupported))) => self.record.skipped.push(Skipped {
                 question: question.name.to_owned(),
-                target: target.to_owned(),
+                target: target.clone(),
                 what: unsupported.what,
                 because: unsupported.because,
             }),
             Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
             Err(error) => {
-                self.record.warnings.push(format!("{} on {target}, {}: {error}", question.name, case.way()));
+                let warning = format!("{} on {target}, {}: {error}", question.name, case.way());
+                let is_gone = matches!(error, BenchError::Machine(MachineError::Device { .. }));
+                // What every variant would say again is said once.
+                if !(is_gone && self.gone.contains(&place)) {
+                    self.record.warnings.push(warning);
+                }
+                if is_gone {
+                    self.gone.push(place);
+                    self.failed = Some(error.to_string());
+                }
             }
         }
     }
@@ -249,6 +276,9 @@ impl Run {
                 None => unknown_ceiling("no region of the platform holds the span".to_owned()),
             });
         }
+        if let Some(card) = &target.card {
+            return Ok(card.ceiling(case));
+        }
         if self.stand_ins[place].is_none() {
             let mut stand_in = |verb| match measured_ceiling(target.machine.as_mut(), verb, &self.effort) {
                 Err(BenchError::Machine(error @ MachineError::Interrupted { .. })) => Err(error.into()),
@@ -264,6 +294,8 @@ impl Run {
     /// Advice, files, output, and whether what was found can be true.
     fn finish(mut self, args: &BenchArgs, formula_only: bool) -> Result<(), Failure> {
         self.record.targets = self.targets.iter().map(|target| target.to_record(formula_only)).collect();
+        let cards = self.targets.iter().filter_map(|target| target.card.as_ref());
+        self.record.warnings.extend(cards.flat_map(Card::changes));
         if self.targets.iter().any(|target| target.facts().clockwork != Clockwork::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
@@ -288,6 +320,9 @@ impl Run {
         }
         if self.record.interrupted {
             return Err(Failure::Interrupted);
+        }
+        if let Some(failed) = self.failed {
+            return Err(Failure::Check(failed));
         }
         if !self.record.answers.is_empty() {
             return Ok(());
@@ -327,7 +362,7 @@ fn page(args: &BenchArgs) -> Option<&Path> {
     args.html.as_deref().or_else(|| (!args.json).then_some(Path::new("report.html")))
 }
 
-fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
+pub fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
     if names.is_empty() {
         return Ok(CATALOGUE.iter().filter(|question| question.is_usual).collect());
     }
@@ -354,7 +389,7 @@ fn effort(args: &BenchArgs) -> Effort {
     }
 }
 
-fn axes(args: &BenchArgs) -> Axes {
+pub fn axes(args: &BenchArgs) -> Axes {
     let fences: Vec<Option<Fence>> = args.fence.iter().map(|fence| fence.0).collect();
     Axes {
         sizes: args.sizes.as_ref().map(|sizes| sizes.bytes().to_vec()),

@@ -4,6 +4,7 @@
 
 mod args;
 mod ask;
+mod card;
 mod compare;
 mod doctor;
 mod failure;

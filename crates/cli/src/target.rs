@@ -1,5 +1,7 @@
-//! Whom to ask: a preset, a platform file, or this machine.
+//! Whom to ask: a preset, a platform file, this machine, or a card in it.
 
+use crate::args::CardArgs;
+use crate::card::{self, Card};
 use crate::failure::Failure;
 use crate::input;
 use lanemark_hw::HostMemory;
@@ -20,21 +22,27 @@ pub struct Target {
     pub formula: Option<FormulaMachine>,
     /// Its platform, where there is one.
     pub platform: Option<Platform>,
+    /// What is known of the card, where it is a real one.
+    pub card: Option<Card>,
 }
 
 impl Target {
     /// Opens a target by name; `interrupted` ends long measurements.
-    pub fn open(name: &str, interrupted: &Arc<AtomicBool>) -> Result<Target, Failure> {
+    pub fn open(name: &str, card: &CardArgs, interrupted: &Arc<AtomicBool>) -> Result<Target, Failure> {
         if name == "host" {
             let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
             let machine = Box::new(host.interrupted_by(Arc::clone(interrupted)));
-            return Ok(Target { machine, formula: None, platform: None });
+            return Ok(Target { machine, formula: None, platform: None, card: None });
+        }
+        if let Some(address) = card::address(name) {
+            let (machine, card) = card::open(address, card, interrupted)?;
+            return Ok(Target { machine, formula: None, platform: None, card: Some(card) });
         }
         let platform = platform(name)?;
         let machine = SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
         let machine = machine.interrupted_by(Arc::clone(interrupted));
         let formula = FormulaMachine::new(&platform, machine.facts());
-        Ok(Target { machine: Box::new(machine), formula: Some(formula), platform: Some(platform) })
+        Ok(Target { machine: Box::new(machine), formula: Some(formula), platform: Some(platform), card: None })
     }
 
     /// What it is.
@@ -58,6 +66,7 @@ impl Target {
             memcpy: facts.memcpy.clone(),
             platform: self.platform.as_ref().map(Platform::to_json),
             origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted, unknown: 0 }),
+            card: self.card.as_ref().map(|card| card.to_record(facts)),
         }
     }
 }
@@ -78,7 +87,7 @@ pub fn draft(name: &str) -> Result<Draft, Failure> {
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     let bytes = input::read(Path::new(name), input::PLATFORM).map_err(|error| {
-        Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', and no readable file: {error}"))
+        Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', no address of a card (0000:01:00.0), and no readable file: {error}"))
     })?;
     Draft::from_bytes(name, &bytes).map_err(refused)
 }

@@ -75,8 +75,8 @@ fn what_cannot_be_attached_is_refused_with_what_to_do() {
     refused(&["1:0..64"], &["no BAR1", "BAR2 1MiB"]);
     refused(&["4:0..16"], &["BAR4", "I/O ports", "BAR2 1MiB"]);
     refused(&["5:0..64"], &["BAR5 has no address", "dmesg"]);
-    refused(&["2:0..1048577"], &["2:0B..1048577B", "0x100000"]);
-    refused(&["2:0..64", "2:63..128"], &["2:0B..64B", "2:63B..128B", "overlap"]);
+    refused(&["2:0..1048577"], &["2:0..1048577B", "0x100000"]);
+    refused(&["2:0..64", "2:63..128"], &["2:0..64B", "2:63B..128B", "overlap"]);
     attach(&card, &["2:0..1MiB", "0:0..4KiB"], Consent::default()).unwrap();
     let nowhere = Attachment::new(&System::at(card.root()), "02:00.0".parse().unwrap(), &[], Consent::default());
     says(&nowhere.unwrap_err().to_string(), &["0000:02:00.0 is not there", "lspci"]);
@@ -351,20 +351,20 @@ fn a_rehearsal_tells_every_access_and_touches_nothing() {
     for plan in [&store, &store, &load] {
         rehearsal.run(plan, &mut Samples::wanted(5)).unwrap();
     }
-    let touched = rehearsal.take_touched();
+    let touched = rehearsal.notes().take();
     let shown: Vec<String> = touched.iter().map(ToString::to_string).collect();
     assert_eq!(
         shown,
         [
             "WC 8: 12 x store of 8 B a pass and 4 B by narrower ones, BAR2+0x40 to BAR2+0xa3; \
-             one load from its end after each sample; all of it loaded once at the end",
+             one load from its end after each sample and 31 after the last; all of it loaded once at the end",
             "UC 4: 1 x load of 4 B a pass, BAR0+0x4 to BAR0+0x7",
         ]
     );
     assert!(touched[0].file.ends_with("resource2_wc") && touched[1].file.ends_with("resource0"));
     let to_registers = stream(Verb::Store, Access::Plain(Width::B4), span(0, 0, 4, MemoryType::Uc));
     rehearsal.run(&to_registers, &mut Samples::wanted(1)).unwrap_err();
-    assert_eq!(rehearsal.take_touched(), []);
+    assert_eq!(rehearsal.notes().take(), []);
 }
 
 #[test]

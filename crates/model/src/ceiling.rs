@@ -4,6 +4,7 @@ use crate::costs::Costs;
 use lanemark_machine::Verb;
 use lanemark_platform::Platform;
 use lanemark_units::Rate;
+use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
 
 /// A computed limit and how it was computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,10 +39,7 @@ pub fn ceiling(platform: &Platform, region: &str, verb: Verb, size: u64) -> Opti
     let payload = size.clamp(1, LINE.min(u64::from(link.mps_bytes.value)));
     let rate = |ns: f64| Rate::from_bytes_per_s(payload as f64 * 1e9 / ns);
     let on_link = rate(costs.serialise(verb, payload))?;
-    let (packet, direction) = match verb {
-        Verb::Store => ("MWr", "downstream"),
-        Verb::Load => ("CplD", "upstream"),
-    };
+    let (packet, direction) = packet(verb);
     let trained = format!("Gen{} x{}", link.generation.value, link.width_lanes.value);
     let at_region = rate(costs.beats(payload)).filter(|at_region| *at_region < on_link);
     let because = match at_region {
@@ -54,6 +52,39 @@ pub fn ceiling(platform: &Platform, region: &str, verb: Verb, size: u64) -> Opti
         None => format!("{trained}, {packet} of {payload} B {direction}"),
     };
     Some(Ceiling { rate: at_region.unwrap_or(on_link), because })
+}
+
+/// The most bytes a second that loads or stores of `size` bytes move over a link of which nothing else is known: the same
+/// packets as for [`ceiling`], without a region behind it. MPS is 128 B or more, so a line always fits.
+///
+/// `address` is that of the transfer; one above 4 GiB makes the header of a write a DW longer.
+///
+/// ```
+/// use lanemark_machine::Verb;
+/// use lanemark_wire::{Generation, Lanes};
+/// let line = lanemark_model::link_ceiling(Generation::Gen2, Lanes::X8, 0xfe80_0000, Verb::Store, 4096).unwrap();
+/// // 64 B of payload in 84 B at 4 GB/s.
+/// assert_eq!(line.rate.to_string(), "3.048 GB/s");
+/// ```
+#[must_use]
+pub fn link_ceiling(generation: Generation, lanes: Lanes, address: u64, verb: Verb, size: u64) -> Option<Ceiling> {
+    let payload = size.clamp(1, LINE);
+    let (packet, direction) = packet(verb);
+    let header_dw = if verb == Verb::Store && address > u64::from(u32::MAX) { 4 } else { 3 };
+    let wire = tlp_wire_bytes(generation, header_dw, payload as u32, false);
+    let rate = Rate::over(payload, tlp_ticks(generation, lanes, wire))?;
+    Some(Ceiling {
+        rate,
+        because: format!("Gen{} x{}, {packet} of {payload} B {direction}", generation.number(), lanes.count()),
+    })
+}
+
+/// What carries the payload, and which way.
+const fn packet(verb: Verb) -> (&'static str, &'static str) {
+    match verb {
+        Verb::Store => ("MWr", "downstream"),
+        Verb::Load => ("CplD", "upstream"),
+    }
 }
 
 /// The most payload one load or store makes, a write-combining buffer or a cache line too.

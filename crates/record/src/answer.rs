@@ -1,6 +1,6 @@
 //! One answer: a question, a target, a way, and what came out.
 
-use crate::{Detail, Doubt, Summary};
+use crate::{Delivery, Detail, Doubt, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,8 @@ pub struct Answer {
     pub formula: Option<Formula>,
     /// Packets on the link in one sample; absent where they cannot be seen.
     pub tlps: Option<Tlps>,
+    /// How the end of what was stored is known; absent where the target sees it itself, or nothing was stored.
+    pub delivery: Option<Delivery>,
     /// Bytes that were to arrive and did; absent where it cannot be checked.
     pub bytes: Option<Bytes>,
     /// What an empty sample costs, already subtracted.

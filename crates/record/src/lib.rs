@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod card;
 mod comparison;
+mod delivery;
 mod detail;
 pub mod diagnosis;
 mod doubt;
@@ -22,7 +24,9 @@ pub use answer::{
     Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Tlps,
     WaitShare, Way,
 };
+pub use card::{Card, CardLink, CardMapping, CardRange};
 pub use comparison::{Alone, Change, Comparison, Pair};
+pub use delivery::{Delivery, KnownBy};
 pub use detail::{Buffers, CorePair, CurvePoint, Detail};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
@@ -114,6 +118,8 @@ pub struct Target {
     pub platform: Option<serde_json::Value>,
     /// How many numbers of the platform are given, assumed and fitted.
     pub origins: Option<Origins>,
+    /// The device, what of it was touched and how it was found; absent where no real card was measured.
+    pub card: Option<Card>,
 }
 
 /// What kind of answer a target gives.

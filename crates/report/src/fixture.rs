@@ -22,6 +22,7 @@ pub(crate) fn record() -> Record {
             memcpy: "glibc, AVX".to_owned(),
             platform: Some(serde_json::json!({"link": {"width": 16, "note": "a & b"}})),
             origins: Some(Origins { given: 5, assumed: 3, fitted: 1, unknown: 0 }),
+            card: None,
         },
         Target {
             name: "host".to_owned(),
@@ -30,6 +31,7 @@ pub(crate) fn record() -> Record {
             memcpy: "glibc".to_owned(),
             platform: None,
             origins: None,
+            card: None,
         },
     ];
     for (access, fence, rates, wait) in [
@@ -143,6 +145,7 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         raw: vec![],
         dropped: None,
         doubts: vec![],
+        delivery: None,
         fit: None,
         detail: None,
     }

@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::attachment::{Attachment, Place};
-use super::effective::MappedType;
+use super::effective::{MappedType, Mapping};
 use super::window::file_of;
 use crate::x86::ask::{Ability, Ask, Work};
 use crate::x86::c_library::c_library;
@@ -13,20 +13,6 @@ use crate::x86::refusal::Refusal;
 use crate::x86::timer::Timer;
 use lanemark_machine::{Access, Clockwork, Facts, Plan, Region, RegionKind, Verb, Width};
 use lanemark_units::MemoryType;
-use std::path::PathBuf;
-
-/// A named range mapped with one memory type, or why it is not.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mapping {
-    /// Which of the attachment's places.
-    pub place: usize,
-    /// The memory type that is asked for.
-    pub memory_type: MemoryType,
-    /// The file it is mapped through.
-    pub file: PathBuf,
-    /// How the type that came of it is known; or why there is no such mapping.
-    pub outcome: Result<MappedType, String>,
-}
 
 /// What may be done to a card, in the terms of the loops.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use lanemark_platform::memory_type::{Effective, Manual, Pat, effective};
 use lanemark_units::{HostPhys, MemoryType};
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 
 /// The effective memory type of a mapping, and how it is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +15,19 @@ pub struct MappedType {
     pub found: Option<MemoryType>,
     /// How it is known, or why it is not.
     pub because: String,
+}
+
+/// A named range mapped with one memory type, or why it is not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// Which of the attachment's places.
+    pub place: usize,
+    /// The memory type that is asked for.
+    pub memory_type: MemoryType,
+    /// The file it is mapped through.
+    pub file: PathBuf,
+    /// How the type that came of it is known; or why there is no such mapping.
+    pub outcome: Result<MappedType, String>,
 }
 
 /// What the kernel's page tables of a mapping of `start..start + len` select, and how the MTRRs change it.

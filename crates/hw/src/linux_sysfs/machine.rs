@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use super::allowance::{Allowance, Mapping};
+use super::allowance::Allowance;
 use super::attachment::Attachment;
+use super::effective::Mapping;
 use super::window::Window;
 use super::{CardError, Kind};
 use crate::x86::ask::{Ask, Work};
@@ -15,7 +16,7 @@ use crate::x86::run::{Left, Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, stamp_before, timed};
 use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
-    Confirmed, Delivery as Delivered, Facts, Machine, MachineError, Order, Plan, Samples, Unsupported, Verb,
+    Clockwork, Confirmed, Delivery as Delivered, Facts, Machine, MachineError, Order, Plan, Samples, Unsupported, Verb,
 };
 use lanemark_units::{BarOffset, Ticks};
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl CardMachine {
         let device = attachment.device.clone();
         let cpus = allowed_cpus()
             .map_err(|error| device.os("asking for", "the cores that may be used".into(), error.into()))?;
-        let allowance = Allowance::new(attachment, cpus.len(), |place, memory_type| {
+        let mut allowance = Allowance::new(attachment, cpus.len(), |place, memory_type| {
             match Window::open(&device, place, memory_type) {
                 Ok(window) => Ok(Ok(window.mapped().clone())),
                 Err(refusal @ (CardError::NoWriteCombining { .. } | CardError::OtherType { .. })) => {
@@ -81,6 +82,9 @@ impl CardMachine {
                 because: "the time-stamp counter of this processor is not invariant (CPUID 80000007H, EDX bit 8)"
                     .to_owned(),
             });
+        }
+        if is_emulated {
+            allowance.facts.clockwork = Clockwork::Emulated;
         }
         let timer = allowance.timer;
         Ok(CardMachine {

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `card` | [`Card`]: the library face: attach, map, peek, poke, burst, copy, fence, detach |
 //! | `machine` | [`CardMachine`]: plans run on a card |
-//! | `rehearsal` | what a plan would touch, without touching it |
+//! | `rehearsal`, `touch` | what a plan would touch, without touching it |
 //! | `attachment` | everything that is checked before the first mapping |
 //! | `address`, `range`, `bar` | which device, which bytes, what there is |
 //! | `device`, `system` | what the kernel says about a device, and where it says it |
@@ -32,6 +32,8 @@ mod bar;
 mod card;
 mod device;
 mod effective;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod elsewhere;
 mod error;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
@@ -42,23 +44,25 @@ mod rehearsal;
 mod sigbus;
 mod state;
 mod system;
+mod touch;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod window;
 
 pub use address::{Address, NotAnAddress};
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub use allowance::Mapping;
 pub use attachment::{Attachment, Consent, Place};
 pub use bar::{Bar, Space};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use card::{BarMapping, Card};
 pub use device::Device;
-pub use effective::MappedType;
+pub use effective::{MappedType, Mapping};
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub use elsewhere::{BarMapping, Card, CardMachine, Rehearsal};
 pub use error::CardError;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::CardMachine;
 pub use range::{Kind, NotARange, Range};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub use rehearsal::{Rehearsal, Touch};
+pub use rehearsal::Rehearsal;
 pub use state::{ErrorCount, Link, State};
 pub use system::System;
+pub use touch::{Notes, Touch};

@@ -108,7 +108,10 @@ impl Range {
 
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}..{}", self.bar, format_size(self.from), format_size(self.to))?;
+        match self.from {
+            0 => write!(f, "{}:0..{}", self.bar, format_size(self.to))?,
+            from => write!(f, "{}:{}..{}", self.bar, format_size(from), format_size(self.to))?,
+        }
         self.kind.map_or(Ok(()), |kind| write!(f, ":{kind}"))
     }
 }

@@ -1,16 +1,15 @@
 //! What a plan would touch on a card, without touching it.
 
 use super::CardError;
-use super::allowance::{Allowance, Mapping};
+use super::allowance::Allowance;
 use super::attachment::Attachment;
-use super::effective::MappedType;
+use super::effective::{MappedType, Mapping};
+use super::touch::{Notes, Touch};
 use super::window::file_of;
 use crate::x86::ask::Work;
 use crate::x86::pin::allowed_cpus;
-use lanemark_machine::{Access, Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb};
+use lanemark_machine::{Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
-use std::fmt;
-use std::path::PathBuf;
 
 /// A [`CardMachine`](super::CardMachine) that touches nothing: it opens no `resource` file, reads no configuration space,
 /// and notes what each plan it is asked to run would touch.
@@ -20,54 +19,7 @@ use std::path::PathBuf;
 pub struct Rehearsal {
     allowance: Allowance,
     refusals: Vec<CardError>,
-    touched: Vec<Touch>,
-}
-
-/// Accesses that one pass of a plan would make.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Touch {
-    /// The file that would be mapped.
-    pub file: PathBuf,
-    /// With which memory type.
-    pub memory_type: MemoryType,
-    /// Load or store.
-    pub verb: Verb,
-    /// By which instruction.
-    pub access: Access,
-    /// The first byte.
-    pub first: BarOffset,
-    /// The last byte.
-    pub last: BarOffset,
-    /// Accesses of full width in one pass; copies of the whole span for `memcpy` and `rep movsb`.
-    pub count: u64,
-    /// Bytes after them, which narrower accesses move.
-    pub rest_bytes: u64,
-    /// Whether one load of the span's last bytes would follow every sample, to tell that its stores have arrived.
-    pub is_read_back: bool,
-    /// Whether the whole span would be loaded once after the last sample, to compare it with what was stored.
-    pub is_confirmed: bool,
-}
-
-impl fmt::Display for Touch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = if self.verb == Verb::Load { "load" } else { "store" };
-        write!(f, "{} {}: ", self.memory_type, self.access)?;
-        match self.access.width() {
-            Some(width) => write!(f, "{} x {verb} of {} B a pass", self.count, width.bytes())?,
-            None => write!(f, "{} x {verb} of the whole span a pass", self.count)?,
-        }
-        if self.rest_bytes > 0 {
-            write!(f, " and {} B by narrower ones", self.rest_bytes)?;
-        }
-        write!(f, ", {} to {}", self.first, self.last)?;
-        if self.is_read_back {
-            f.write_str("; one load from its end after each sample")?;
-        }
-        if self.is_confirmed {
-            f.write_str("; all of it loaded once at the end")?;
-        }
-        Ok(())
-    }
+    notes: Notes,
 }
 
 impl Rehearsal {
@@ -94,7 +46,7 @@ impl Rehearsal {
                 None => Err("sysfs does not offer it".to_owned()),
             })
         })?;
-        Ok(Rehearsal { allowance, refusals, touched: Vec::new() })
+        Ok(Rehearsal { allowance, refusals, notes: Notes::default() })
     }
 
     /// The device and the ranges that would be touched.
@@ -115,9 +67,10 @@ impl Rehearsal {
         &self.refusals
     }
 
-    /// What was noted since the last call, each once.
-    pub fn take_touched(&mut self) -> Vec<Touch> {
-        std::mem::take(&mut self.touched)
+    /// Where it notes what it would touch.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        self.notes.clone()
     }
 }
 
@@ -159,9 +112,7 @@ impl Machine for Rehearsal {
             is_read_back: is_store && place.kind.may_load(),
             is_confirmed: (is_store || is_copy) && place.kind == super::Kind::Storage,
         };
-        if !self.touched.contains(&touch) {
-            self.touched.push(touch);
-        }
+        self.notes.add(touch);
         Ok(())
     }
 }

@@ -35,6 +35,7 @@ pub fn whole_record() -> Record {
             memcpy: "glibc-2.20-avx-unaligned".to_owned(),
             platform: Some(serde_json::json!({"schema": 7, "link": {"width_lanes": {"value": 8}}})),
             origins: Some(Origins { given: 1, assumed: u32::MAX, fitted: 0, unknown: 2 }),
+            card: None,
         }],
         answers: vec![Answer {
             question: "mmio_write_bandwidth".to_owned(),
