@@ -212,7 +212,7 @@ const LINK: &[Register] = &[
         "7.5.3.7",
         &[
             one_of("ASPM", 1, 0, &[(0, "Disabled"), (1, "L0s Enabled"), (2, "L1 Enabled"), (3, "L0s L1 Enabled")]),
-            flag("PtmPropDelayAdaptDis", 2),
+            flag("PtmPropDelayAdaptB", 2),
             power("RCB", 3, 3, 64, "bytes", 1),
             flag("LnkDisable", 4),
             flag("Retrain", 5),
