@@ -67,28 +67,26 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
     let used: Vec<String> = filled.questions.iter().map(|(name, count)| format!("{count} of {name}")).collect();
     writeln!(out, "{name} on {}: fitted to {}", filled.draft.name(), used.join(", "))?;
     let is_open = |key: &str| filled.draft.unknowns().iter().any(|unknown| unknown.key == key);
-    let fit = filled.fit.iter();
-    for found in fit.clone().flat_map(|fit| &fit.found).filter(|found| !is_open(&found.name)) {
+    let told = |key: &String| !is_open(key) && !filled.assumed.contains(key);
+    for found in filled.fit.found.iter().filter(|found| told(&found.name)) {
         let (least, most) = found.leave_one_out;
         writeln!(out, "  {} = {:.5} ({least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
-    }
-    for key in &filled.assumed {
-        writeln!(out, "  {key} is assumed: the record leaves it open")?;
     }
     for key in &filled.beyond {
         writeln!(out, "  {key} is wanted beyond where it is sought: is the platform that of the record?")?;
     }
-    for set in fit.flat_map(|fit| &fit.loose) {
-        let (names, free) = (set.names.join(", "), set.free);
-        if free == set.names.len() {
-            writeln!(out, "  unknown still: {names}; no answer tells: --assume KEY=VALUE")?;
-        } else {
-            let of = set.names.len();
-            writeln!(
-                out,
-                "  unknown still: {names}; know {free} of these {of} and the record tells the rest: --assume KEY=VALUE"
-            )?;
-        }
+    let state = if filled.assumed.is_empty() { "unknown still" } else { "assumed" };
+    let (sums, alone): (Vec<_>, Vec<_>) = filled.fit.loose.iter().partition(|set| set.free < set.names.len());
+    for set in sums {
+        let (names, free, of) = (set.names.join(", "), set.free, set.names.len());
+        writeln!(
+            out,
+            "  {state}: {names}; know {free} of these {of} (--assume KEY=VALUE) and the record tells the rest"
+        )?;
+    }
+    let alone: Vec<String> = alone.iter().flat_map(|set| set.names.clone()).collect();
+    if !alone.is_empty() {
+        writeln!(out, "  {state}: {}; no answer tells (--assume KEY=VALUE)", alone.join(", "))?;
     }
     writeln!(out)?;
     out.write_all(lanemark_report::residual_table(&filled.residuals, terminal_width()).as_bytes())?;
@@ -98,8 +96,7 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
 }
 
 fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
-    let found = filled.fit.iter().flat_map(|fit| &fit.found);
-    let loose = filled.fit.iter().flat_map(|fit| &fit.loose);
+    let (found, loose) = (filled.fit.found.iter(), filled.fit.loose.iter());
     let [given, assumed, fitted, unknown] = filled.draft.origins();
     json!({
         "from": name,

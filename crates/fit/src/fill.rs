@@ -9,8 +9,8 @@ use lanemark_record::{Record, Residual};
 pub struct Filled {
     /// The file, with what the record tells; what it does not is unknown still.
     pub draft: Draft,
-    /// The last fit; `None` if there was nothing left to fit.
-    pub fit: Option<Fit>,
+    /// What was found for each unknown number, told or not.
+    pub fit: Fit,
     /// The questions whose answers were used, with how many of each.
     pub questions: Vec<(&'static str, usize)>,
     /// Each of those answers beside what simulation and formula give.
@@ -43,8 +43,8 @@ pub enum FillError {
 /// is called `name` where a number says what it was fitted to.
 ///
 /// Numbers that the record leaves open (see [`Loose`](crate::Loose)), or wants beyond where they are sought, stay
-/// unknown. With `assume_rest` as many of them as it takes are assumed where their search begins, and the others
-/// follow: the sums that the record does tell are right then, and how they are split is a guess that says so.
+/// unknown. With `assume_rest` they are assumed where the search ended: the sums that the record does tell are
+/// right then, and how they are split is a guess that says so.
 ///
 /// # Errors
 /// [`FillError`].
@@ -63,54 +63,43 @@ pub fn fill_in(
         assumed: Vec::new(),
         beyond: Vec::new(),
     };
-    // Each round assumes at least one number or is the last.
-    loop {
-        let problem = OfRecord::of_draft(record, target, &filled.draft)?;
-        let fit = fit_many(&problem.parameters(), |values| problem.residuals(values))?;
-        let open: Vec<&str> = fit.loose.iter().flat_map(|set| set.names.iter().map(String::as_str)).collect();
-        if assume_rest && !open.is_empty() {
-            let guessed: Vec<String> =
-                fit.loose.iter().flat_map(|set| set.names.iter().rev().take(set.free).cloned()).collect();
-            for key in guessed {
-                filled.draft = assume(&filled.draft, &key)?;
-                filled.assumed.push(key);
+    let problem = OfRecord::of_draft(record, target, draft)?;
+    let fit = fit_many(&problem.parameters(), |values| problem.residuals(values))?;
+    let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
+    let ids: Vec<String> = problem.questions().iter().map(count).collect();
+    let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+    let mut filled = Filled {
+        draft: draft.clone(),
+        questions: problem.questions(),
+        residuals: problem.compare(&values).map_err(FillError::Simulation)?,
+        assumed: Vec::new(),
+        beyond: Vec::new(),
+        fit,
+    };
+    for found in &filled.fit.found {
+        let loose = filled.fit.loose.iter().find(|set| set.names.contains(&found.name));
+        let guess = match loose {
+            Some(set) if set.free == set.names.len() => {
+                "the middle of where it is sought: no answer tells it".to_owned()
             }
-            if filled.draft.unknowns().is_empty() {
-                return Ok(filled);
+            Some(set) => {
+                let others: Vec<&str> =
+                    set.names.iter().map(String::as_str).filter(|other| *other != found.name).collect();
+                format!("one of many values that fit: the answers tell it only together with {}", others.join(", "))
             }
-            continue;
-        }
-        let ids: Vec<String> = problem
-            .questions()
-            .iter()
-            .map(|(question, count)| format!("{name}: {question} ({count} answers)"))
-            .collect();
-        let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-        filled.questions = problem.questions();
-        filled.residuals = problem.compare(&values).map_err(FillError::Simulation)?;
-        for found in &fit.found {
-            if open.contains(&found.name.as_str()) {
+            None if found.at_bound => "the end of where it is sought: the answers want it beyond".to_owned(),
+            None => {
+                filled.draft = filled.draft.fill(&found.name, found.value, &Origin::FittedTo(ids.clone()))?;
                 continue;
             }
-            if found.at_bound {
-                filled.beyond.push(found.name.clone());
-                if assume_rest {
-                    let why = "the end of where it is sought; the record wants it beyond".to_owned();
-                    filled.draft = filled.draft.fill(&found.name, found.value, &Origin::Assumed(why))?;
-                }
-                continue;
-            }
-            filled.draft = filled.draft.fill(&found.name, found.value, &Origin::FittedTo(ids.clone()))?;
+        };
+        if loose.is_none() {
+            filled.beyond.push(found.name.clone());
         }
-        filled.fit = Some(fit);
-        return Ok(filled);
+        if assume_rest {
+            filled.draft = filled.draft.fill(&found.name, found.value, &Origin::Assumed(guess))?;
+            filled.assumed.push(found.name.clone());
+        }
     }
-}
-
-/// The draft with one unknown number assumed where its search begins.
-fn assume(draft: &Draft, key: &str) -> Result<Draft, PlatformError> {
-    let row = draft.unknowns().iter().find(|row| row.key == key);
-    let (start, (low, high)) = row.map_or((0.0, (0.0, 0.0)), |row| (row.start, row.bounds));
-    let why = format!("the middle of {low} to {high}: the record does not tell it");
-    draft.fill(key, start, &Origin::Assumed(why))
+    Ok(filled)
 }

@@ -121,8 +121,8 @@ link to       trained  both ends can  DMA ceiling  MPS  MRRS  tags  ASPM
    mend: ask somebody
 
 could not see:
-  - link state of 2 functions (0000:00:01.0, 0000:00:1f.0): no root; run as root
-  - MTRRs: there is no file; another kernel
+  - link state of 2 functions: no root; to see it: run as root
+  - MTRRs: there is no file; to see it: another kernel
 ";
         assert_eq!(diagnosis(&sample(), None), expected);
     }

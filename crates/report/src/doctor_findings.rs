@@ -74,16 +74,31 @@ fn some(functions: &[String]) -> String {
     }
 }
 
-/// What could not be seen, and what would show it.
+/// What could not be seen, gathered by what would show it; each with its own reason stands in the JSON.
 pub(crate) fn unseen(unseen: &[Unseen], width: Option<u16>) -> String {
-    let line = |unseen: &Unseen| {
-        let place = match unseen.functions.as_slice() {
-            [] => String::new(),
-            functions => format!(" of {} ({})", figures::counted(functions.len(), "function"), some(functions)),
-        };
-        wrap(&format!("  - {}{place}: {}; {}", unseen.what, unseen.because, unseen.enable), width, 4)
+    let mut groups: Vec<(&str, Vec<&Unseen>)> = Vec::new();
+    for one in unseen {
+        match groups.iter_mut().find(|(enable, _)| *enable == one.enable) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((&one.enable, vec![one])),
+        }
+    }
+    let line = |(enable, group): &(&str, Vec<&Unseen>)| {
+        let whats: Vec<String> = group.iter().map(|one| what(one)).collect();
+        let because = &group[0].because;
+        let alike = group.iter().all(|one| one.because == *because);
+        let because = if alike { format!(": {because}") } else { String::new() };
+        wrap(&format!("  - {}{because}; to see it: {enable}", whats.join(", ")), width, 4)
     };
-    std::iter::once("could not see:".to_owned()).chain(unseen.iter().map(line)).collect::<Vec<_>>().join("\n")
+    std::iter::once("could not see:".to_owned()).chain(groups.iter().map(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn what(unseen: &Unseen) -> String {
+    match unseen.functions.as_slice() {
+        [] => unseen.what.clone(),
+        [one] => format!("{} of {one}", unseen.what),
+        several => format!("{} of {}", unseen.what, figures::counted(several.len(), "function")),
+    }
 }
 
 #[cfg(test)]

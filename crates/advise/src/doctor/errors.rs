@@ -26,7 +26,11 @@ fn corrected_before(earlier: &Inventory, function: &Function) -> Option<u64> {
 /// boot.
 pub(crate) fn corrected(case: &Case<'_>, found: &mut Found) {
     for function in &case.inventory.functions {
-        let Some(counts) = function.aer.present().and_then(|aer| aer.correctable.known()) else { continue };
+        let Some(aer) = function.aer.present() else { continue };
+        let Some(counts) = aer.correctable.known() else {
+            latched(found, function, aer.correctable_status.get().unwrap_or(0));
+            continue;
+        };
         let now = sum(counts);
         let (severity, reason) = match case.earlier.map(|earlier| corrected_before(earlier, function)) {
             _ if now == 0 => continue,
@@ -46,6 +50,21 @@ pub(crate) fn corrected(case: &Case<'_>, found: &mut Found) {
         found.note(severity, [function], None, reason, gain, by_hand(words));
     }
 }
+
+/// Without counters, the status bits tell that there were some.
+fn latched(found: &mut Found, function: &Function, status: u32) {
+    let names: Vec<&str> = Errors::correctable(status & !ADVISORY_NON_FATAL).names().collect();
+    if names.is_empty() {
+        return;
+    }
+    let reason = format!("corrected errors are latched: {}; how many, the kernel's counters know", names.join(", "));
+    let gain = unknown("each costs a replay of microseconds; how many there are was not seen");
+    let look = format!("cat /sys/bus/pci/devices/{}/aer_dev_correctable", function.address);
+    found.note(Severity::Minor, [function], None, reason, gain, command(look, "twice, to see whether they grow"));
+}
+
+/// Advisory Non-Fatal Error: enumeration leaves it behind too.
+const ADVISORY_NON_FATAL: u32 = 1 << 13;
 
 /// Unsupported Request: enumeration leaves it behind in most machines.
 const UNSUPPORTED_REQUEST: u32 = 1 << 20;
@@ -129,6 +148,17 @@ mod tests {
             (Severity::Minor, "corrected errors since boot: 1 BadTLP")
         );
         assert_eq!(findings_of(&counted(0), "corrected_errors"), []);
+    }
+
+    #[test]
+    fn without_counters_the_status_bits_tell_but_for_what_enumeration_leaves() {
+        let mut machine = counted(0);
+        aer(&mut machine).correctable = sample::unseen();
+        aer(&mut machine).correctable_status = known(1 << 13);
+        assert_eq!(findings_of(&machine, "corrected_errors"), []);
+        aer(&mut machine).correctable_status = known(1 << 13 | 1 << 6);
+        let found = findings_of(&machine, "corrected_errors");
+        assert!(found[0].reason.starts_with("corrected errors are latched: BadTLP;"), "{}", found[0].reason);
     }
 
     #[test]

@@ -46,9 +46,6 @@ pub enum NoPlatform {
     },
 }
 
-/// How to find a number that only a measurement gives.
-const MEASURE: &str = "measure the card: lanemark bench --on BDF --record card.json, then lanemark fit card.json";
-
 /// A platform file for the function at `address`: link, sizes and BARs as they were read, latencies unknown. It
 /// is one that [`Draft`] reads.
 ///
@@ -67,8 +64,11 @@ pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, No
             known,
         });
     };
-    let mut file =
-        File { text: String::new(), from: format!("read from config space of {address} by lanemark doctor") };
+    let mut file = File {
+        text: String::new(),
+        from: format!("read from config space of {address} by lanemark doctor"),
+        measure: format!("measure it: lanemark bench --on {address} --record card.json, then lanemark fit card.json"),
+    };
     file.head(function);
     file.core(inventory);
     file.root_complex();
@@ -95,6 +95,8 @@ struct File {
     text: String,
     /// The source of what was read.
     from: String,
+    /// How to find a number that only a measurement gives.
+    measure: String,
 }
 
 impl File {
@@ -114,6 +116,12 @@ impl File {
 
     fn unknown(&mut self, key: &str, how: &str) {
         self.line(&format!("{key} = {{ unknown = {} }}", quoted(how)));
+    }
+
+    /// A number that only a measurement gives, and what else there is to know.
+    fn measured(&mut self, key: &str, more: &str) {
+        let how = format!("{}{more}", self.measure);
+        self.unknown(key, &how);
     }
 
     fn head(&mut self, function: &Function) {
@@ -170,7 +178,7 @@ impl File {
 
     fn root_complex(&mut self) {
         self.line("\n[root_complex]");
-        self.unknown("core_round_trip_ns", &format!("{MEASURE}; UC stores show it"));
+        self.measured("core_round_trip_ns", "; UC stores show it");
         self.assumed("posted_queue_entries", 64, "not published, and in no register");
     }
 
@@ -233,7 +241,7 @@ impl File {
                 "# {count} tags; no key says so yet, for nothing simulated reads from the device's side."
             ));
         }
-        self.unknown("one_way_ns", &format!("{MEASURE}; it stands in sums with endpoint.ingress_ns and egress_ns"));
+        self.measured("one_way_ns", "; it stands in sums with endpoint.ingress_ns and egress_ns");
         let credits = "as many as a receiver may advertise without scaled flow control; no register tells";
         self.assumed("posted_header_credits", 127, credits);
         self.assumed("posted_data_credits", 2047, credits);
@@ -244,8 +252,8 @@ impl File {
     fn endpoint(&mut self, function: &Function) {
         self.line("\n[endpoint]");
         self.line(&format!("name = {}", quoted(&name(function))));
-        self.unknown("ingress_ns", MEASURE);
-        self.unknown("egress_ns", MEASURE);
+        self.measured("ingress_ns", "");
+        self.measured("egress_ns", "");
     }
 
     fn bars(&mut self, function: &Function) -> Result<(), NoPlatform> {
@@ -290,8 +298,8 @@ impl File {
             self.assumed("size_bytes", quoted(&format_size(*bytes)), "the whole BAR: look into the card's manual");
             self.assumed("kind", quoted(kind), "from the prefetchable bit; sram, ddr, registers or fifo");
             self.assumed("beat_bytes", beat, "the card's manual knows the width of its data path");
-            self.unknown("beat_ns", MEASURE);
-            self.unknown("read_ns", MEASURE);
+            self.measured("beat_ns", "");
+            self.measured("read_ns", "");
         }
         Ok(())
     }
