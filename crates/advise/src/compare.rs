@@ -253,6 +253,7 @@ mod tests {
             memcpy: String::new(),
             platform: None,
             origins: None,
+            card: None,
         };
         Record { targets: vec![target], ..fixture::record(answers) }
     }

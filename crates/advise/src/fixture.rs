@@ -26,7 +26,9 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
         raw: vec![],
         dropped: None,
         doubts: vec![],
+        delivery: None,
         fit: None,
+        detail: None,
     }
 }
 

@@ -312,6 +312,7 @@ mod tests {
             memcpy: String::new(),
             platform: None,
             origins: None,
+            card: None,
         };
         let lost = Some(Bytes { claimed_bytes: 2, confirmed_bytes: 1 });
         let fast = held(4e9, 2e9, CeilingKind::Computed);
