@@ -124,7 +124,7 @@ impl Subject for Broken {
         let mut facts = inner.facts().clone();
         if self.0 == Fault::OverlappingRegions {
             let mut again = facts.regions[0].clone();
-            again.name = "again".to_owned();
+            "again".clone_into(&mut again.name);
             facts.regions.push(again);
         }
         Box::new(BrokenMachine { fault: self.0, inner, facts, runs: 0, waits: Vec::new(), is_of_no_use: false })
@@ -214,7 +214,7 @@ impl BrokenMachine {
             }
             Fault::Tires => samples.taken.iter_mut().for_each(|sample| sample.delivered += Ticks(self.runs)),
             Fault::KeepsWaits => {
-                samples.waits.extend(self.waits.drain(..));
+                samples.waits.append(&mut self.waits);
                 self.waits.push(Wait { cause: Cause::Issue, span: Ticks(1) });
             }
             _ => {}

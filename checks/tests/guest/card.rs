@@ -1,6 +1,6 @@
 //! Does a card do what is asked of it, and arrive what was stored?
 
-use crate::{BEFORE, LARGE_BYTES, STORAGE_BYTES, shared};
+use crate::{BEFORE, LARGE_BYTES, STORAGE_BYTES, shared, storage};
 use lanemark_checks::conformance::PROMISES;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 #[test]
 fn a_card_keeps_every_promise() {
     let mut guest = shared();
-    guest.fresh_storage();
+    storage::fresh(&guest);
     let said = guest.run("promises card 0000:01:00.0 2:0..64KiB");
     assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
     assert!(said.stdout.ends_with(&format!("{} passed, 0 failed\n", PROMISES.len())), "{}", said.stdout);
@@ -20,7 +20,7 @@ fn a_card_keeps_every_promise() {
 fn what_is_stored_is_outside_to_the_byte_and_nothing_else_is() {
     let mut guest = shared();
     for memory_type in ["uc", "wc"] {
-        guest.fresh_storage();
+        storage::fresh(&guest);
         guest.expect(&format!(
             "touch-card 0000:01:00.0 2:1MiB..2MiB {memory_type} poke:0x100000:1:0x11 poke:0x100002:2:0x3322 \
              poke:0x100004:4:0x77665544 poke:0x100008:8:0xffeeddccbbaa9988 burst:0x100014:0x1,0x2,0x3,0x4,0x5 fence \
@@ -45,7 +45,7 @@ fn what_is_stored_is_outside_to_the_byte_and_nothing_else_is() {
 #[test]
 fn what_is_put_there_outside_is_loaded() {
     let mut guest = shared();
-    guest.fresh_storage();
+    storage::fresh(&guest);
     let storage = File::options().write(true).open(guest.file("storage")).unwrap();
     storage.write_all_at(b"written outside", 0x2001).unwrap();
     storage.write_all_at(&0x0123_4567_89ab_cdef_u64.to_le_bytes(), 0x3008).unwrap();

@@ -184,13 +184,6 @@ impl Guest {
         self.folder.path().join(name)
     }
 
-    /// Puts the storage card's bytes back to what they were before the first test, from the outside.
-    pub fn fresh_storage(&self) {
-        // Not cut and written anew: the emulator has it mapped.
-        let storage = fs::File::options().write(true).open(self.file("storage")).unwrap();
-        (&storage).write_all(&vec![crate::BEFORE; crate::STORAGE_BYTES]).unwrap();
-    }
-
     /// The next line the guest says.
     fn line(&mut self, deadline: Instant) -> Result<String, String> {
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
@@ -245,9 +238,27 @@ fn kernel() -> PathBuf {
     kernels.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("vmlinuz-")).unwrap()
 }
 
-/// In the order in which they need each other; one that a kernel has built in, or merged into another, has no file.
-const MODULES: [&str; 8] =
-    ["irqbypass", "vfio_virqfd", "vfio", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci", "uio", "uio_pci_generic"];
+/// Drivers that a card may be bound to.
+const DRIVERS: [&str; 4] = ["vfio_iommu_type1", "vfio-pci", "uio_pci_generic", "nvme"];
+
+/// The files of these drivers and of all they need, in the order in which they can be loaded; what the kernel has built
+/// in has no file.
+fn modules(folder: &Path) -> Vec<PathBuf> {
+    fn add(folder: &Path, name: &str, modules: &mut Vec<PathBuf>) {
+        // A name has `-` or `_` as it likes.
+        let spellings = [name.replace('_', "-"), name.replace('-', "_"), name.to_owned()];
+        let file = spellings.iter().find_map(|name| found(folder, &format!("{name}.ko")));
+        let Some(file) = file.filter(|file| !modules.contains(file)) else { return };
+        let content = fs::read(&file).unwrap();
+        let text = String::from_utf8_lossy(&content);
+        let needed = text.split('\0').find_map(|field| field.strip_prefix("depends=")).unwrap_or("");
+        needed.split(',').filter(|name| !name.is_empty()).for_each(|name| add(folder, name, modules));
+        modules.push(file);
+    }
+    let mut modules = Vec::new();
+    DRIVERS.iter().for_each(|name| add(folder, name, &mut modules));
+    modules
+}
 
 /// busybox, the modules, `programs` without what only a debugger reads, and the libraries they are linked to.
 fn initramfs(programs: &[&Path]) -> Initramfs {
@@ -258,10 +269,10 @@ fn initramfs(programs: &[&Path]) -> Initramfs {
     let kernel = tools().join("guest-kernel/root");
     archive.program("init", include_bytes!("../../guest/init"));
     archive.program("bin/busybox", &fs::read(kernel.join("bin/busybox")).unwrap());
-    for (place, name) in MODULES.iter().enumerate() {
-        if let Some(module) = found(&kernel.join("lib/modules"), &format!("{name}.ko")) {
-            archive.program(&format!("modules/{place}-{name}.ko"), &fs::read(module).unwrap());
-        }
+    for (place, module) in modules(&kernel.join("lib/modules")).iter().enumerate() {
+        let name = module.file_name().unwrap().to_str().unwrap();
+        // The guest loads them by name, in the order of their names.
+        archive.program(&format!("modules/{place:02}-{name}"), &fs::read(module).unwrap());
     }
     let mut libraries = BTreeSet::new();
     for program in programs {

@@ -3,6 +3,7 @@
 //! `make test-qemu` runs this: a Debian kernel in an emulator, with emulated devices. Nothing here says how fast
 //! anything is: an emulator has no caches, no write combining and no link.
 
+mod bench;
 mod card;
 mod guest;
 mod host;
@@ -10,6 +11,7 @@ mod initramfs;
 mod lockdown;
 mod refusals;
 mod removal;
+mod storage;
 mod topology;
 
 use guest::{Guest, Hardware};
@@ -34,6 +36,7 @@ const LARGE_BYTES: u64 = 8 << 30;
 /// | 04:00.0 | edu behind that switch: a megabyte of registers |
 /// | 05:00.0 | ivshmem with an 8 GiB BAR, above 4 GiB |
 /// | 00:06.0 | pci-testdev with a prefetchable BAR and two others |
+/// | 00:07.0 | nvme, whose driver has claimed its registers |
 const DEVICES: &[&str] = &[
     "-device intel-iommu,intremap=on,caching-mode=on",
     "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2,x-speed=16,x-width=16",
@@ -47,6 +50,7 @@ const DEVICES: &[&str] = &[
     "-object memory-backend-file,id=large,share=on,mem-path={folder}/large,size=8G",
     "-device ivshmem-plain,memdev=large,bus=rp3",
     "-device pci-testdev,addr=0x6,membar=4M",
+    "-device nvme,addr=0x7,serial=none",
 ];
 
 /// The guest that most tests share, one at a time.

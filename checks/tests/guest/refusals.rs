@@ -2,24 +2,13 @@
 
 use crate::guest::Guest;
 use crate::shared;
+use crate::storage::{bound_to, with_decoding_off};
 
 /// What a step that must be refused says.
 fn refused(guest: &mut Guest, arguments: &str) -> String {
     let output = guest.run(&format!("touch-card {arguments}"));
     assert_eq!(output.status, 1, "{arguments}: {output:?}");
     output.stderr
-}
-
-const STORAGE: &str = "/sys/bus/pci/devices/0000:01:00.0";
-
-/// Binds the storage card to a driver while `then` runs.
-fn bound_to(guest: &mut Guest, driver: &str, then: impl FnOnce(&mut Guest)) {
-    guest.expect(&format!("echo {driver} >{STORAGE}/driver_override; echo 0000:01:00.0 >/sys/bus/pci/drivers_probe"));
-    guest.expect(&format!("test \"$(basename $(readlink {STORAGE}/driver))\" = {driver}"));
-    then(guest);
-    guest.expect(&format!("echo 0000:01:00.0 >{STORAGE}/driver/unbind; echo >{STORAGE}/driver_override"));
-    // A driver that lets go turns memory decoding off.
-    guest.expect(&format!("echo 1 >{STORAGE}/enable"));
 }
 
 #[test]
@@ -29,7 +18,7 @@ fn a_device_that_is_not_there_a_bar_that_is_not_and_a_range_beyond_it_are_named(
         ("0000:1f:00.0 2:0..4KiB uc", ["0000:1f:00.0 is not there", "lspci -D"]),
         ("0000:01:00.0 3:0..4KiB uc", ["has no BAR3", "BAR2"]),
         ("0000:01:00.0 2:0..0x400001 uc", ["ends behind BAR2", "0x400000 B long"]),
-        ("0000:01:00.0 2:0..4KiB uc poke:4096:1:0", ["1 B at BAR2+0x1000", "outside 2:0B..4KiB"]),
+        ("0000:01:00.0 2:0..4KiB uc poke:4096:1:0", ["1 B at BAR2+0x1000", "outside 2:0..4KiB"]),
         ("0000:01:00.0 2:0..4KiB uc poke:4093:4:0", ["4 B at BAR2+0xffd", "multiple of its width"]),
         ("0000:01:00.0 2:0..4KiB wt", ["UC or WC", "WT"]),
     ] {
@@ -55,12 +44,10 @@ fn a_device_with_a_driver_is_refused_by_the_drivers_name() {
 #[test]
 fn a_device_whose_decoding_is_off_is_not_asked_anything() {
     let mut guest = shared();
-    guest.expect(&format!("echo 0 >{STORAGE}/enable"));
-    // The kernel counts who enabled it, and leaves memory decoding alone: bit 1 of the command register.
-    guest.expect(&format!("printf '\\000\\000' | dd of={STORAGE}/config bs=1 seek=4 conv=notrunc 2>/dev/null"));
-    let said = refused(&mut guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
-    assert!(said.contains("memory decoding is off") && said.contains("echo 1 >"), "{said}");
-    guest.expect(&format!("printf '\\002\\000' | dd of={STORAGE}/config bs=1 seek=4 conv=notrunc 2>/dev/null"));
+    with_decoding_off(&mut guest, |guest| {
+        let said = refused(guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
+        assert!(said.contains("memory decoding is off") && said.contains("echo 1 >"), "{said}");
+    });
     guest.expect("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
 }
 

@@ -1,9 +1,9 @@
 //! A record in which every type of the format is there at least once.
 
 use lanemark_record::{
-    Advice, Answer, Bytes, Ceiling, CeilingKind, Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval,
-    LineFit, Origins, Quantity, RawSamples, Record, SCHEMA, Skipped, Summary, Target, TargetKind, Tlps, Tool,
-    WaitShare, Way,
+    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CurvePoint, Delivery, Detail, Doubt, DoubtKind, Dropped,
+    DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Origins, Quantity, RawSamples, Record, SCHEMA,
+    Skipped, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
 
 pub fn whole_record() -> Record {
@@ -79,6 +79,15 @@ pub fn whole_record() -> Record {
             }],
             dropped: Some(Dropped { context_switches: 2, clock_steps: u64::MAX }),
             doubts: vec![Doubt { kind: DoubtKind::TwoHumps, text: "two kinds".to_owned() }],
+            delivery: Some(Delivery { known_by: KnownBy::ReadBack, read_round_trip_ns: Some(812.5) }),
+            detail: Some(Detail::Buffers(Buffers {
+                count: Some(16),
+                because: "a line takes longer with 17".to_owned(),
+                flushes_per_line: 8,
+                flush_ns: Some(46.0),
+                flush_spread_percent: Some(4.0),
+                curve: vec![CurvePoint { lines: 1, line_ns_p5: 20.5, line_ns_median: 21.0 }],
+            })),
             fit: Some(LineFit { per_call_ns: 130.2, fixed_ns: -3.0, r_squared: 1.0 }),
         }],
         skipped: vec![Skipped {
