@@ -15,7 +15,8 @@ pub struct Filled {
     pub questions: Vec<(&'static str, usize)>,
     /// Each of those answers beside what simulation and formula give.
     pub residuals: Vec<Residual>,
-    /// Numbers that were assumed, because the record leaves them open and somebody asked for that.
+    /// Numbers that were assumed where the search ended, because the record leaves them open and somebody asked
+    /// for that.
     pub assumed: Vec<String>,
     /// Numbers that the record wants beyond where they are sought.
     pub beyond: Vec<String>,
@@ -55,14 +56,6 @@ pub fn fill_in(
     draft: &Draft,
     assume_rest: bool,
 ) -> Result<Filled, FillError> {
-    let mut filled = Filled {
-        draft: draft.clone(),
-        fit: None,
-        questions: Vec::new(),
-        residuals: Vec::new(),
-        assumed: Vec::new(),
-        beyond: Vec::new(),
-    };
     let problem = OfRecord::of_draft(record, target, draft)?;
     let fit = fit_many(&problem.parameters(), |values| problem.residuals(values))?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");

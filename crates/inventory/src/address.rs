@@ -62,7 +62,8 @@ impl FromStr for Address {
     }
 }
 
-fn parse(text: &str) -> Option<Address> {
+/// As [`str::parse`], for who asks it of every line and needs no message.
+pub(crate) fn parse(text: &str) -> Option<Address> {
     let (rest, function) = text.rsplit_once('.')?;
     let (rest, device) = rest.rsplit_once(':')?;
     let (domain, bus) = match rest.rsplit_once(':') {

@@ -122,7 +122,7 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
                 continue;
             }
             row::Row::Wrong(problem) => return Err(malformed(problem)),
-            row::Row::Bytes { offset, bytes } => (offset, bytes),
+            row::Row::Bytes { offset, bytes, count } => (offset, bytes, count),
         };
         let Some(block) = blocks.last_mut() else {
             return Err(malformed(
@@ -132,7 +132,8 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
         if again {
             continue;
         }
-        row::append(&mut block.config, row, MOST_CONFIG_BYTES).map_err(malformed)?;
+        let (offset, bytes, count) = row;
+        row::append(&mut block.config, (offset, &bytes[..count]), MOST_CONFIG_BYTES).map_err(malformed)?;
     }
     Ok(blocks)
 }

@@ -94,7 +94,11 @@ pub(crate) fn bytes(bytes: &[u8], path: &Path) -> Result<Inventory, InventoryErr
         let tried = vec!["as a tar it has no header".to_owned(), "as text of lspci it has bytes of zero".to_owned()];
         return Err(unrecognised(tried));
     }
-    lspci::read(&String::from_utf8_lossy(bytes), path)
+    // The lossy way is for the few bytes of a name in some other encoding.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => lspci::read(text, path),
+        Err(_) => lspci::read(&String::from_utf8_lossy(bytes), path),
+    }
 }
 
 fn archive(archive: Archive, path: &Path) -> Result<Inventory, InventoryError> {

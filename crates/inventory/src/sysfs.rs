@@ -42,6 +42,16 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
 /// What every reader does at its end: order, parents, and what was not seen.
 pub(crate) fn finish(inventory: &mut Inventory) {
     inventory.functions.sort_by_key(|function| function.address);
+    // Names such as 00:00.0 and 0000:00:00.0 beside each other are nobody's but a forger's.
+    let notes = &mut inventory.notes;
+    inventory.functions.dedup_by(|again, first| {
+        let same = again.address == first.address;
+        if same {
+            let what = "the function is there twice; the first one is taken".to_owned();
+            notes.push(Note { at: first.address.to_string(), what });
+        }
+        same
+    });
     parents::place(&mut inventory.functions, &mut inventory.notes);
     inventory.gather_unseen();
 }

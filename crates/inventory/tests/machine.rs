@@ -2,6 +2,7 @@
 
 use lanemark_inventory::{Inventory, InventoryError, Seen, Source, Why};
 use lanemark_units::{HostPhys, MemoryType};
+use lanemark_wire::config::LinkSpeed;
 use proptest::prelude::*;
 use std::fs;
 use std::io::Write;
@@ -52,7 +53,7 @@ fn machine(root: &Path) {
     port[0x18..0x1b].copy_from_slice(&[0x3a, 0x3b, 0x3b]);
     write(root, &format!("{PORT}/config"), port);
     write(root, &format!("{CARD}/config"), config());
-    let mut resource = vec!["0x0000000000000000 0x0000000000000000 0x0000000000000000"; 7];
+    let mut resource = ["0x0000000000000000 0x0000000000000000 0x0000000000000000"; 7];
     resource[0] = "0x00000000c4000000 0x00000000c5ffffff 0x0000000000040200";
     resource[4] = "0x000005c000000000 0x000005dfffffffff 0x000000000014220c";
     write(root, &format!("{CARD}/resource"), format!("{}\n", resource.join("\n")));
@@ -212,7 +213,7 @@ fn without_root_the_kernel_still_tells_the_link() {
     let inventory = Inventory::from_path(folder.path()).unwrap();
     let card = inventory.function("3b:00.0".parse().unwrap()).unwrap();
     let link = card.link().unwrap();
-    assert_eq!((link.fastest.get().map(|speed| speed.code()), link.widest.get().unwrap().0), (Some(4), 16));
+    assert_eq!((link.fastest.get().map(LinkSpeed::code), link.widest.get().unwrap().0), (Some(4), 16));
     assert!(link.speed.why().unwrap().because().contains("'Unknown'") && link.width.why().is_some());
     assert_eq!(card.pcie().unwrap().mps.why(), Some(&Why::BeyondConfig { bytes: 64 }));
 }

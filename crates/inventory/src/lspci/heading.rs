@@ -5,7 +5,7 @@ use crate::{Address, Class, Function, Seen, Why, class_named};
 /// The address a line begins with, and what stands behind it.
 pub(super) fn split(line: &str) -> Option<(Address, &str)> {
     let (address, rest) = line.split_once(' ').unwrap_or((line, ""));
-    Some((address.parse().ok()?, rest.trim()))
+    Some((crate::address::parse(address)?, rest.trim()))
 }
 
 fn hex(text: &str, digits: usize) -> Option<u32> {

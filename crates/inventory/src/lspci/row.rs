@@ -7,8 +7,10 @@ pub(super) enum Row {
     Bytes {
         /// Where the first one stands.
         offset: usize,
-        /// The bytes.
-        bytes: Vec<u8>,
+        /// The bytes, and zeros behind them.
+        bytes: [u8; 16],
+        /// How many there are.
+        count: usize,
     },
     /// It begins as a row and is none.
     Wrong(String),
@@ -18,31 +20,51 @@ pub(super) enum Row {
 
 /// Reads `10: 0c 00 00 f0 ...`: two digits or more, a colon, bytes of two digits.
 pub(super) fn read(line: &str) -> Row {
-    let Some((offset, rest)) = line.split_once(':') else { return Row::Not };
-    let is_offset = (2..=4).contains(&offset.len()) && offset.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some(colon) = line.bytes().take(5).position(|c| c == b':') else { return Row::Not };
+    let (offset, rest) = (&line[..colon], &line[colon + 1..]);
+    let is_offset = colon >= 2 && offset.bytes().all(|c| c.is_ascii_hexdigit());
     if !is_offset || !rest.starts_with(' ') {
         return Row::Not;
     }
     let Ok(offset) = usize::from_str_radix(offset, 16) else { return Row::Not };
-    let mut bytes = Vec::with_capacity(16);
-    for word in rest.split_ascii_whitespace() {
-        let two_digits = word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match u8::from_str_radix(word, 16) {
-            Ok(byte) if two_digits => bytes.push(byte),
-            _ => return Row::Wrong(format!("'{}' is no byte of two hexadecimal digits", crate::shortened(word))),
+    let (mut bytes, mut count) = ([0; 16], 0);
+    for word in rest.trim_end().as_bytes().get(1..).unwrap_or_default().chunks(3) {
+        let byte = match word {
+            [high, low] | [high, low, b' '] => digit(*high).zip(digit(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        let Some(byte) = byte else {
+            let word =
+                rest.split_ascii_whitespace().find(|word| word.len() != 2 || !word.bytes().all(|c| digit(c).is_some()));
+            let word = crate::shortened(word.unwrap_or(rest));
+            return Row::Wrong(format!("'{word}' is no byte of two hexadecimal digits behind one blank"));
+        };
+        if let Some(place) = bytes.get_mut(count) {
+            *place = byte;
         }
+        count += 1;
     }
-    if bytes.is_empty() || bytes.len() > 16 {
-        return Row::Wrong(format!("a row has 16 bytes, this one {}", bytes.len()));
+    if count == 0 || count > bytes.len() {
+        return Row::Wrong(format!("a row has 16 bytes, this one {count}"));
     }
-    Row::Bytes { offset, bytes }
+    Row::Bytes { offset, bytes, count }
+}
+
+/// A dump of a large machine has millions of digits, so that this is the reader's speed.
+const fn digit(c: u8) -> Option<u8> {
+    match c {
+        b'0'..=b'9' => Some(c - b'0'),
+        b'a'..=b'f' => Some(c - b'a' + 10),
+        b'A'..=b'F' => Some(c - b'A' + 10),
+        _ => None,
+    }
 }
 
 /// Puts a row behind those before it.
 ///
 /// # Errors
 /// If a row is missing, is there twice, or lies behind config space.
-pub(super) fn append(config: &mut Vec<u8>, (offset, bytes): (usize, Vec<u8>), most: usize) -> Result<(), String> {
+pub(super) fn append(config: &mut Vec<u8>, (offset, bytes): (usize, &[u8]), most: usize) -> Result<(), String> {
     if offset != config.len() {
         return Err(format!(
             "the row of {offset:#x} stands where that of {:#x} should; is a line missing?",
@@ -52,7 +74,7 @@ pub(super) fn append(config: &mut Vec<u8>, (offset, bytes): (usize, Vec<u8>), mo
     if config.len() + bytes.len() > most {
         return Err(format!("config space has {most} B; this row lies behind it"));
     }
-    config.extend(bytes);
+    config.extend_from_slice(bytes);
     Ok(())
 }
 
@@ -63,13 +85,13 @@ mod tests {
     #[test]
     fn a_row_has_sixteen_bytes_or_fewer_at_its_end() {
         let bytes = |line| match read(line) {
-            Row::Bytes { offset, bytes } => Some((offset, bytes.len())),
+            Row::Bytes { offset, count, .. } => Some((offset, count)),
             _ => None,
         };
         assert_eq!(bytes("00: 86 80 00 0c 06 00 90 20 06 00 00 06 00 00 00 00"), Some((0, 16)));
         assert_eq!(bytes("ff0: 01"), Some((0xff0, 1)));
         assert_eq!(bytes("00: 86 80 00 0c 06 00 90 20 06 00 00 06 00 00 00 00 00"), None);
-        for wrong in ["00: 8", "00: 868", "00: +1", "00: gg", "00: "] {
+        for wrong in ["00: 8", "00: 868", "00: +1", "00: gg", "00: ", "00: 00  00", "00: 00\u{e9}"] {
             assert!(matches!(read(wrong), Row::Wrong(_)), "{wrong}");
         }
         for other in ["", "0: 00", "00000: 00", "00:86", "00 86", "Slot: 1", "gg: 00"] {
@@ -80,11 +102,11 @@ mod tests {
     #[test]
     fn rows_follow_one_another_up_to_the_end_of_config_space() {
         let mut config = Vec::new();
-        assert_eq!(append(&mut config, (0, vec![0; 16]), 32), Ok(()));
+        assert_eq!(append(&mut config, (0, &[0; 16]), 32), Ok(()));
         for wrong in [0, 0x20, 0x0f] {
-            assert!(append(&mut config, (wrong, vec![0; 16]), 32).is_err(), "{wrong:#x}");
+            assert!(append(&mut config, (wrong, &[0; 16]), 32).is_err(), "{wrong:#x}");
         }
-        assert_eq!(append(&mut config, (0x10, vec![0; 16]), 32), Ok(()));
-        assert!(append(&mut config, (0x20, vec![0]), 32).unwrap_err().contains("behind it"));
+        assert_eq!(append(&mut config, (0x10, &[0; 16]), 32), Ok(()));
+        assert!(append(&mut config, (0x20, &[0]), 32).unwrap_err().contains("behind it"));
     }
 }
