@@ -158,7 +158,6 @@ pub const DOWNSTREAM_PORT_CONTAINMENT: Layout = layout(
                     flag("SwTrigger", 7),
                     number("RP PIO Log", 11, 8),
                     flag("DL_ActiveErr", 12),
-                    flag("SIG_SFW", 13),
                 ],
             ),
             register(

@@ -125,11 +125,13 @@ pub struct Chain<'a> {
     pending: [Option<ChainFault>; 2],
     /// A bit for each DW of configuration space: read before.
     seen: [u64; 16],
+    /// Whether to look for bodies that are cut; that takes each capability's whole table.
+    bodies: bool,
 }
 
 impl<'a> Chain<'a> {
-    pub(super) const fn new(space: ConfigSpace<'a>) -> Chain<'a> {
-        Chain { space, next: Next::Start, pending: [None; 2], seen: [0; 16] }
+    pub(super) const fn new(space: ConfigSpace<'a>, bodies: bool) -> Chain<'a> {
+        Chain { space, next: Next::Start, pending: [None; 2], seen: [0; 16], bodies }
     }
 
     fn was_seen(&mut self, target: u16) -> bool {
@@ -232,7 +234,9 @@ impl<'a> Iterator for Chain<'a> {
                 Next::Standard { from, target } => (ChainList::Standard, self.standard(from, target)),
                 Next::Extended { from, target } => (ChainList::Extended, self.extended(from, target)),
             };
-            if let Some(Ok(capability)) = &met {
+            if self.bodies
+                && let Some(Ok(capability)) = &met
+            {
                 self.pending[1] = body_cut(list, capability);
             }
             if met.is_some() {

@@ -213,7 +213,18 @@ pub const HEADER: Layout = layout(
                     ],
                 ),
                 register("Secondary status", 0x1e, 2, "7.5.1.3.7", SECONDARY_STATUS),
-                register("Memory behind bridge", 0x20, 4, "7.5.1.3.8", &[hex("Base", 15, 4), hex("Limit", 31, 20)]),
+                register(
+                    "Memory behind bridge",
+                    0x20,
+                    4,
+                    "7.5.1.3.8",
+                    &[
+                        one_of("Base type", 3, 0, ONLY_32),
+                        hex("Base", 15, 4),
+                        one_of("Limit type", 19, 16, ONLY_32),
+                        hex("Limit", 31, 20),
+                    ],
+                ),
                 register(
                     "Prefetchable memory behind bridge",
                     0x24,
@@ -289,6 +300,7 @@ pub const HEADER: Layout = layout(
 );
 
 const IO_TYPES: &[(u64, &str)] = &[(0, "16-bit"), (1, "32-bit")];
+const ONLY_32: &[(u64, &str)] = &[(0, "32-bit")];
 const MEMORY_TYPES: &[(u64, &str)] = &[(0, "32-bit"), (1, "64-bit")];
 
 const VENDOR: Spot = Spot::of(&HEADER, "Vendor ID", "Vendor ID");
@@ -395,14 +407,24 @@ impl ConfigSpace<'_> {
     pub fn windows(&self) -> Result<Windows, Unknown> {
         let header = self.header();
         let get = |register: Spot| header.bits(register);
-        let io_type = const { Spot::of(&HEADER, "I/O behind bridge", "Base type") };
-        let prefetchable_type = const { Spot::of(&HEADER, "Prefetchable memory behind bridge", "Base type") };
-        let wide = |spot: Spot| match get(spot)? {
-            0 => Ok(false),
-            1 => Ok(true),
-            raw => Err(header.reserved(spot, raw)),
+        // Both ends say their type, and must say the same.
+        let wide = |base: Spot, limit: Spot| match (base.field.read(get(base)?), get(base)?, get(limit)?) {
+            (Reading::Reserved(raw), _, _) => Err(header.reserved(base, raw)),
+            (_, base_type, limit_type) if base_type != limit_type => Err(header.reserved(limit, limit_type)),
+            (_, base_type, _) => Ok(base_type == 1),
         };
-        let (io_wide, prefetchable_wide) = (wide(io_type)?, wide(prefetchable_type)?);
+        let io_wide = wide(
+            const { Spot::of(&HEADER, "I/O behind bridge", "Base type") },
+            const { Spot::of(&HEADER, "I/O behind bridge", "Limit type") },
+        )?;
+        wide(
+            const { Spot::of(&HEADER, "Memory behind bridge", "Base type") },
+            const { Spot::of(&HEADER, "Memory behind bridge", "Limit type") },
+        )?;
+        let prefetchable_wide = wide(
+            const { Spot::of(&HEADER, "Prefetchable memory behind bridge", "Base type") },
+            const { Spot::of(&HEADER, "Prefetchable memory behind bridge", "Limit type") },
+        )?;
         let upper = |is_wide, spot| if is_wide { get(spot) } else { Ok(0) };
         let io = (
             upper(io_wide, const { Spot::of(&HEADER, "I/O Upper", "Base") })? << 16

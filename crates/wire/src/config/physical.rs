@@ -245,14 +245,14 @@ impl Equalization {
 
 #[allow(clippy::missing_errors_doc)]
 impl ConfigSpace<'_> {
-    /// How equalization went at this speed. Below 8 GT/s there is none.
+    /// How equalization went at this speed. Below 8 GT/s there is none; that of 128 GT/s is not described here.
     pub fn equalization(&self, speed: LinkSpeed) -> Result<Equalization, Unknown> {
         let (id, spot) = match speed {
-            LinkSpeed::Gt2_5 | LinkSpeed::Gt5 => {
+            LinkSpeed::Gt2_5 | LinkSpeed::Gt5 | LinkSpeed::Gt128 => {
                 return Err(Unknown::NotThere {
                     structure: "Link",
                     register: "equalization status",
-                    only: "at 8 GT/s and above",
+                    only: "at 8 to 64 GT/s",
                 });
             }
             LinkSpeed::Gt8 => {

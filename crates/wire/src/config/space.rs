@@ -69,16 +69,21 @@ impl<'a> ConfigSpace<'a> {
     /// It always ends: a list that turns back on itself is a [`ChainFault`].
     #[must_use]
     pub fn walk(&self) -> Chain<'a> {
-        Chain::new(*self)
+        Chain::new(*self, true)
+    }
+
+    /// The same, without a look at the bodies.
+    fn links(self) -> Chain<'a> {
+        Chain::new(self, false)
     }
 
     /// The capabilities that can be reached: the standard list, then the extended one.
-    pub fn capabilities(&self) -> impl Iterator<Item = Capability<'a>> {
-        self.walk().filter_map(Result::ok)
+    pub fn capabilities(&self) -> impl Iterator<Item = Capability<'a>> + use<'a> {
+        self.links().filter_map(Result::ok)
     }
 
     /// What is wrong with the two lists.
-    pub fn chain_faults(&self) -> impl Iterator<Item = ChainFault> {
+    pub fn chain_faults(&self) -> impl Iterator<Item = ChainFault> + use<'a> {
         self.walk().filter_map(Result::err)
     }
 
@@ -88,7 +93,7 @@ impl<'a> ConfigSpace<'a> {
     /// There is none, or the list could not be read to its end.
     pub fn capability(&self, id: CapabilityId) -> Result<Capability<'a>, Unknown> {
         let mut cut = false;
-        for met in self.walk() {
+        for met in self.links() {
             match met {
                 Ok(capability) if capability.id() == id => return Ok(capability),
                 Ok(_) => {}
@@ -106,7 +111,7 @@ impl<'a> ConfigSpace<'a> {
 
     /// Whether there can be an extended list: a PCI Express capability is there, or the list that would tell is cut.
     fn may_be_express(&self) -> bool {
-        self.walk().any(|met| match met {
+        self.links().any(|met| match met {
             Ok(capability) => capability.id() == CapabilityId::PCI_EXPRESS,
             Err(fault) => fault.ends_list(),
         })
@@ -121,7 +126,7 @@ impl<'a> ConfigSpace<'a> {
     }
 
     /// Every visible field of header and capabilities, in order.
-    pub fn fields(&self) -> impl Iterator<Item = FieldValue> {
+    pub fn fields(&self) -> impl Iterator<Item = FieldValue> + use<'a> {
         self.header().fields().chain(self.capabilities().flat_map(|capability| capability.region().fields()))
     }
 }

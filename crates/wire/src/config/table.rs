@@ -208,19 +208,23 @@ impl Field {
 
 // The words the tables are written in.
 
-pub(super) const fn layout(name: &'static str, blocks: &'static [Block]) -> Layout {
+pub(in crate::config) const fn layout(name: &'static str, blocks: &'static [Block]) -> Layout {
     Layout { name, blocks, source: PCIE_BASE }
 }
 
-pub(super) const fn always(registers: &'static [Register]) -> Block {
+pub(in crate::config) const fn always(registers: &'static [Register]) -> Block {
     Block { presence: Presence::Always, registers }
 }
 
-pub(super) const fn only(only: &'static str, test: fn(&Region<'_>) -> bool, registers: &'static [Register]) -> Block {
+pub(in crate::config) const fn only(
+    only: &'static str,
+    test: fn(&Region<'_>) -> bool,
+    registers: &'static [Register],
+) -> Block {
     Block { presence: Presence::If { test, only }, registers }
 }
 
-pub(super) const fn register(
+pub(in crate::config) const fn register(
     name: &'static str,
     offset: u16,
     bytes: u8,
@@ -230,35 +234,59 @@ pub(super) const fn register(
     Register { name, offset, bytes, section, fields }
 }
 
-pub(super) const fn flag(name: &'static str, bit: u8) -> Field {
+pub(in crate::config) const fn flag(name: &'static str, bit: u8) -> Field {
     Field { name, high: bit, low: bit, meaning: Meaning::Flag }
 }
 
-pub(super) const fn number(name: &'static str, high: u8, low: u8) -> Field {
+pub(in crate::config) const fn number(name: &'static str, high: u8, low: u8) -> Field {
     Field { name, high, low, meaning: Meaning::Number }
 }
 
-pub(super) const fn hex(name: &'static str, high: u8, low: u8) -> Field {
+pub(in crate::config) const fn hex(name: &'static str, high: u8, low: u8) -> Field {
     Field { name, high, low, meaning: Meaning::Hex }
 }
 
-pub(super) const fn linear(name: &'static str, high: u8, low: u8, add: u64, scale: u64, unit: &'static str) -> Field {
+pub(in crate::config) const fn linear(
+    name: &'static str,
+    high: u8,
+    low: u8,
+    add: u64,
+    scale: u64,
+    unit: &'static str,
+) -> Field {
     Field { name, high, low, meaning: Meaning::Linear { add, scale, unit } }
 }
 
-pub(super) const fn power(name: &'static str, high: u8, low: u8, base: u64, unit: &'static str, most: u8) -> Field {
+pub(in crate::config) const fn power(
+    name: &'static str,
+    high: u8,
+    low: u8,
+    base: u64,
+    unit: &'static str,
+    most: u8,
+) -> Field {
     Field { name, high, low, meaning: Meaning::Power { base, unit, most } }
 }
 
-pub(super) const fn one_of(name: &'static str, high: u8, low: u8, names: &'static [(u64, &'static str)]) -> Field {
+pub(in crate::config) const fn one_of(
+    name: &'static str,
+    high: u8,
+    low: u8,
+    names: &'static [(u64, &'static str)],
+) -> Field {
     Field { name, high, low, meaning: Meaning::OneOf(names) }
 }
 
-pub(super) const fn any_of(name: &'static str, high: u8, low: u8, names: &'static [(u64, &'static str)]) -> Field {
+pub(in crate::config) const fn any_of(
+    name: &'static str,
+    high: u8,
+    low: u8,
+    names: &'static [(u64, &'static str)],
+) -> Field {
     Field { name, high, low, meaning: Meaning::AnyOf(names) }
 }
 
-pub(super) const fn computed(name: &'static str, high: u8, low: u8, read: fn(u64) -> Reading) -> Field {
+pub(in crate::config) const fn computed(name: &'static str, high: u8, low: u8, read: fn(u64) -> Reading) -> Field {
     Field { name, high, low, meaning: Meaning::Computed(read) }
 }
 
