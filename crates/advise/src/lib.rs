@@ -173,7 +173,7 @@ mod tests {
             samples_ns: vec![],
             delivery: None,
             delivery: None,
-        fit: None,
+            fit: None,
             detail: None,
         }
     }
