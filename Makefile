@@ -5,17 +5,28 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build test lint bench reproduce schemas fuzz
+.PHONY: help build test test-qemu lint bench reproduce schemas fuzz
 .DELETE_ON_ERROR:
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
 
 build: ## the program, optimised: target/release/lanemark
 	$(CARGO) build --release --locked
 
-test: ## every test: units, documents, house, papers
+test: ## every test: units, documents, house, papers, real kernel
 	$(CARGO) test --workspace --locked
+	@$(MAKE) --no-print-directory test-qemu
+
+test-qemu: ## a real kernel with emulated cards, unpacked into .tools/, nothing installed
+	@status=0; checks/guest/fetch || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_QEMU" ]; then \
+		echo "skipped: tests on a real kernel, because of what the line above says; make test-qemu runs them"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	else \
+		$(CARGO) test --locked -p lanemark-checks --test guest; \
+	fi
 
 lint: ## formatting, clippy without warnings, licences and advisories of dependencies
 	$(CARGO) fmt --all --check
@@ -38,15 +49,11 @@ reproduce: ## the papers under experiments/ against simulation and formula
 
 schemas: ## schemas/*.json from the code; a test compares them
 	@mkdir -p schemas
-	@for kind in platform record; do \
+	@for kind in platform record doctor; do \
 		$(LANEMARK) schema $$kind > schemas/.$$kind.json || { rm -f schemas/.$$kind.json; exit 1; }; \
 		mv schemas/.$$kind.json schemas/$$kind.json; \
 		echo "wrote schemas/$$kind.json"; \
 	done
 
-fuzz: ## each fuzz target for a minute (FUZZ_SECONDS=60)
-	@$(CARGO) +nightly fuzz --version >/dev/null 2>&1 || { \
-		echo "make fuzz needs: rustup toolchain install nightly && cargo install cargo-fuzz --locked"; exit 77; }
-	@for target in $$($(CARGO) +nightly fuzz list); do \
-		$(CARGO) +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
-	done
+fuzz: ## each fuzz target for a minute (FUZZ_SECONDS=60), with the pinned toolchain
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run

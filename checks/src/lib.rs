@@ -1,5 +1,8 @@
 //! Tests that cross rooms live in `tests/`; here is what several of them need.
 
+pub mod conformance;
+pub mod pci_dump;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! The formulas as a machine: the same questions can be asked of them.
 
 use crate::predict::{Prediction, predict};
-use lanemark_machine::{Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported};
+use lanemark_machine::{Facts, Machine, MachineError, Op, Plan, Sample, Samples, Unsupported};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
@@ -27,11 +27,26 @@ impl FormulaMachine {
     }
 
     fn ask(&self, plan: &Plan) -> Result<Prediction, Unsupported> {
-        predict(&self.platform, plan).ok_or_else(|| Unsupported {
-            what: "this plan".to_owned(),
-            machine: format!("the formula for {}", self.facts.name),
-            because: "there is no closed form for it".to_owned(),
-        })
+        if let Some(lane) = plan.lanes.iter().find(|lane| lane.core >= self.facts.cores) {
+            return Err(self.unsupported(format!("core {}", lane.core), format!("it has {}", self.facts.cores)));
+        }
+        for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
+            let Op::Stream(stream) = op else { continue };
+            if !self.facts.memory_types.contains(&stream.span.memory_type) {
+                let because = "a device takes no part in coherence".to_owned();
+                return Err(self.unsupported(format!("a BAR mapped {}", stream.span.memory_type), because));
+            }
+            if !self.facts.accesses(stream.verb).contains(&stream.access) {
+                let because = format!("{} has no such instruction", self.platform.core.name);
+                return Err(self.unsupported(stream.access.to_string(), because));
+            }
+        }
+        predict(&self.platform, plan)
+            .ok_or_else(|| self.unsupported("this plan".to_owned(), "there is no closed form for it".to_owned()))
+    }
+
+    fn unsupported(&self, what: String, because: String) -> Unsupported {
+        Unsupported { what, machine: format!("the formula for {}", self.facts.name), because }
     }
 }
 

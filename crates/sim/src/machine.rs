@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Events between two looks at whether somebody asked for an end.
 const LOOK_EVERY: u32 = 1 << 16;
 
+/// More passes than a run can have done before somebody loses patience: one that was to do more was ended early.
+const MOST_PASSES: u64 = 1 << 40;
+
 /// A simulated platform.
 ///
 /// Every sample starts on a quiet board and continues the same memory, so that all samples of a plan are
@@ -157,7 +160,7 @@ impl SimulatedMachine {
         for lane in &plan.lanes {
             self.board.start(lane, passes, self.passes_done);
         }
-        self.passes_done += passes;
+        self.passes_done += passes.min(MOST_PASSES);
         let cores = |board: &Board, busy: fn(&crate::part::core::Core) -> bool| {
             plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
         };

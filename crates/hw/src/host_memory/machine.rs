@@ -168,6 +168,12 @@ impl HostMemory {
         }
     }
 
+    /// What the region holds, to look closer.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.region.bytes()
+    }
+
     /// Puts new bytes on the other side of a copy, and makes what is asked for the first time.
     fn prepare(&mut self, ask: &Ask) -> Result<(), MachineError> {
         let (offset, len) = (ask.offset, ask.len);

@@ -274,7 +274,7 @@ impl Program {
             stores,
             times_left: times.max(1),
             fence_each: stream.fence_each,
-            turn: turn * times.max(1),
+            turn: turn.wrapping_mul(times.max(1)),
             rest: None,
             order: stream.access.width().filter(|_| is_interleaved).map(|width| (stream.order, width)),
         }

@@ -1,0 +1,41 @@
+//! Holds one machine against every promise of `Machine`: `promises host`, `promises sim NAME`, `promises card ADDRESS RANGE`.
+//!
+//! The test guest runs it on what only the guest has.
+
+use lanemark_checks::conformance::{Host, Simulation, Storage, Subject, held_against};
+use lanemark_platform::PRESETS;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let Some(subject) = subject(&words) else {
+        eprintln!("usage: promises host | promises sim NAME | promises card ADDRESS RANGE");
+        return ExitCode::from(2);
+    };
+    let verdicts = held_against(&*subject);
+    for verdict in &verdicts {
+        match &verdict.broken {
+            None => println!("PASS {}", verdict.promise),
+            Some(why) => println!("FAIL {}: {why}", verdict.promise),
+        }
+    }
+    let broken = verdicts.iter().filter(|verdict| verdict.broken.is_some()).count();
+    println!("{} passed, {broken} failed", verdicts.len() - broken);
+    ExitCode::from(u8::from(broken > 0))
+}
+
+fn subject(words: &[&str]) -> Option<Box<dyn Subject>> {
+    match words {
+        ["host"] => Some(Box::new(Host)),
+        ["sim", wanted] => {
+            let preset = PRESETS.iter().find(|preset| preset.name == *wanted)?;
+            Some(Box::new(Simulation(preset.name)))
+        }
+        ["card", address, range] => {
+            let (address, range) = (address.parse().ok()?, range.parse().ok()?);
+            Some(Box::new(Storage { address, range }))
+        }
+        _ => None,
+    }
+}

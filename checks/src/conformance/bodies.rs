@@ -1,0 +1,287 @@
+//! One body per promise.
+
+use super::{Opened, Subject, plans};
+use lanemark_machine::{Clockwork, Facts, Machine, MachineError, Op, Plan, RegionKind, Samples};
+use lanemark_units::Ticks;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+type Kept = Result<(), String>;
+
+/// Says what is wrong unless it holds.
+macro_rules! hold {
+    ($holds:expr, $($why:tt)+) => {
+        if !$holds {
+            return Err(format!($($why)+));
+        }
+    };
+}
+
+/// A machine nobody interrupts.
+fn opened(subject: &dyn Subject) -> Box<dyn Opened> {
+    subject.open(Arc::default())
+}
+
+fn facts_of(opened: &mut dyn Opened) -> Facts {
+    opened.machine().facts().clone()
+}
+
+/// What a run that must succeed gave.
+fn run(machine: &mut dyn Machine, plan: &Plan, wanted: usize) -> Result<Samples, String> {
+    let mut samples = Samples::wanted(wanted);
+    machine.run(plan, &mut samples).map_err(|error| format!("{plan:?} was to run: {error}"))?;
+    Ok(samples)
+}
+
+/// Plans that the machine says it runs; it must run some.
+fn supported(machine: &dyn Machine) -> Result<Vec<Plan>, String> {
+    let facts = machine.facts();
+    let plans: Vec<Plan> = [plans::all_accesses(facts), plans::all_steps(facts)].concat();
+    let supported: Vec<Plan> = plans.into_iter().filter(|plan| machine.supports(plan).is_ok()).collect();
+    hold!(supported.len() >= 10, "it runs only {} of the plans made for it", supported.len());
+    Ok(supported)
+}
+
+pub(super) fn facts(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let facts = facts_of(&mut *opened);
+    hold!(!facts.name.is_empty() && !facts.summary.is_empty(), "it has no name or summary: {facts:?}");
+    hold!(facts.cores > 0 && !facts.memory_types.is_empty(), "it has no core or no memory type: {facts:?}");
+    hold!(!facts.loads.is_empty() && !facts.regions.is_empty(), "there is nothing it can do: {facts:?}");
+    for (place, region) in facts.regions.iter().enumerate() {
+        hold!(region.len > 0, "{region} is empty");
+        for other in &facts.regions[..place] {
+            hold!(other.name != region.name, "two regions are called {}", region.name);
+            let apart = other.at.bar != region.at.bar
+                || other.at.offset + other.len <= region.at.offset
+                || region.at.offset + region.len <= other.at.offset;
+            hold!(apart, "{region} and {other} overlap");
+        }
+    }
+    let machine = opened.machine();
+    let runs = supported(machine)?;
+    for plan in runs.iter().step_by(runs.len().div_ceil(20)).chain(plans::outside(&facts).iter()) {
+        let ended = machine.run(plan, &mut Samples::wanted(1));
+        hold!(*machine.facts() == facts, "after {plan:?} ({ended:?}) its facts are {:?}", machine.facts());
+    }
+    Ok(())
+}
+
+pub(super) fn agreement(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let facts = facts_of(&mut *opened);
+    let machine = opened.machine();
+    let refused = plans::refused(&facts).into_iter().map(|(_, plan)| plan).collect();
+    let plans = [plans::all_accesses(&facts), plans::all_steps(&facts), refused, plans::outside(&facts)].concat();
+    supported(machine)?;
+    for plan in plans {
+        let told = machine.supports(&plan);
+        hold!(machine.supports(&plan) == told, "asked twice about {plan:?} it first said {told:?}");
+        let ended = machine.run(&plan, &mut Samples::wanted(1));
+        let agrees = match (&told, &ended) {
+            (Ok(()), Ok(())) | (Err(_), Err(MachineError::OutOfRange { .. })) => true,
+            (Err(told), Err(MachineError::Unsupported(ended))) => told == ended,
+            _ => false,
+        };
+        hold!(agrees, "of {plan:?} it said {told:?}, and then {ended:?}");
+    }
+    for (what, plan) in plans::refused(&facts) {
+        let told = machine.supports(&plan);
+        hold!(told.is_err(), "{what} is taken: {plan:?}");
+        let reasons = told.is_err_and(|told| !told.what.is_empty() && !told.because.is_empty());
+        hold!(reasons, "{what} is refused without a reason");
+    }
+    Ok(())
+}
+
+/// Runs what must be refused; samples and bytes must be as before.
+fn untouched(opened: &mut dyn Opened, plans: &[Plan]) -> Kept {
+    let facts = facts_of(opened);
+    let mut samples = Samples::wanted(2);
+    if let Some(plan) = plans::plain_store(&facts).filter(|plan| opened.machine().supports(plan).is_ok()) {
+        opened.machine().run(&plan, &mut samples).map_err(|error| format!("{plan:?} was to run: {error}"))?;
+    }
+    let before = (samples.clone(), opened.bytes());
+    for plan in plans {
+        let ended = opened.machine().run(plan, &mut samples);
+        hold!(ended.is_err(), "{plan:?} is taken");
+        hold!(samples == before.0, "{plan:?} was refused, and the samples of the run before are gone");
+        hold!(opened.bytes() == before.1, "{plan:?} was refused, and bytes changed");
+    }
+    Ok(())
+}
+
+pub(super) fn refusal(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let facts = facts_of(&mut *opened);
+    let mut refused: Vec<Plan> = plans::refused(&facts).into_iter().map(|(_, plan)| plan).collect();
+    let unsure = [plans::all_accesses(&facts), plans::all_steps(&facts)].concat();
+    refused.extend(unsure.into_iter().filter(|plan| opened.machine().supports(plan).is_err()));
+    hold!(refused.len() >= 10, "it refuses only {} of the plans made to be refused", refused.len());
+    untouched(&mut *opened, &refused)
+}
+
+pub(super) fn outside(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let facts = facts_of(&mut *opened);
+    let outside = plans::outside(&facts);
+    let machine = opened.machine();
+    for plan in &outside {
+        hold!(machine.supports(plan).is_err(), "it says that it runs {plan:?}");
+        let error = machine.run(plan, &mut Samples::wanted(1)).err();
+        let Some(MachineError::OutOfRange { regions, .. }) = &error else {
+            return Err(format!("{plan:?} gave {error:?}"));
+        };
+        hold!(facts.regions.iter().all(|region| regions.contains(&region.name)), "only '{regions}' are named");
+    }
+    // What still fits is no error, or all of the above would mean little.
+    for region in &facts.regions {
+        let last = plans::last_byte(region, &facts);
+        hold!(machine.supports(&last).is_ok(), "the last byte of {region} is refused: {:?}", machine.supports(&last));
+        if region.kind == RegionKind::Storage {
+            run(machine, &last, 1)?;
+        }
+    }
+    untouched(&mut *opened, &outside)
+}
+
+/// A plan that takes samples and can be checked.
+fn ordinary(facts: &Facts) -> Result<Plan, String> {
+    plans::plain_store(facts).or_else(|| plans::plain_load(facts)).ok_or_else(|| "it has no region".to_owned())
+}
+
+pub(super) fn count(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let facts = facts_of(&mut *opened);
+    let plan = ordinary(&facts)?;
+    for warmup_passes in [0, 3] {
+        let plan = Plan { warmup_passes, ..plan.clone() };
+        for wanted in [1, 2, 7] {
+            let mut samples = Samples::wanted(wanted);
+            for time in ["first", "second"] {
+                opened.machine().run(&plan, &mut samples).map_err(|error| error.to_string())?;
+                let (taken, dropped) = (samples.taken.len(), samples.dropped.count());
+                let enough = taken == wanted || (taken < wanted && !samples.wants_more());
+                hold!(enough, "{wanted} samples were wanted, the {time} run took {taken} and dropped {dropped}");
+                let is_virtual = facts.clockwork == Clockwork::Simulated;
+                hold!(!is_virtual || dropped == 0, "{dropped} samples were dropped where time is virtual");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the last instruction of a pass moves bytes, so that a sample is issued before it is delivered. What was
+/// stored before a fence may have arrived long before the fence is done.
+fn ends_with_an_access(plan: &Plan) -> bool {
+    let last = plan.lanes.first().and_then(|lane| lane.body.last());
+    matches!(last, Some(Op::Stream(stream)) if stream.fence_each.is_none())
+}
+
+pub(super) fn order(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let machine = opened.machine();
+    for plan in supported(machine)? {
+        for sample in run(machine, &plan, 2)?.taken {
+            let in_order = sample.issue <= sample.delivered || !ends_with_an_access(&plan);
+            let took_time = sample.delivered > Ticks::ZERO || plan.bytes_per_sample() == 0;
+            hold!(in_order && took_time, "{plan:?} gave {sample:?}");
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn bytes(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let facts = facts_of(&mut *opened);
+    let stores = plans::checkable_stores(&facts);
+    let stores: Vec<_> = stores.into_iter().filter(|store| opened.machine().supports(&store.plan).is_ok()).collect();
+    hold!(facts.storage().is_none() || stores.len() >= 10, "it runs only {} stores to its storage", stores.len());
+    for plans::Store { plan, range } in stores {
+        let before = opened.bytes();
+        let samples = run(opened.machine(), &plan, 2)?;
+        let len = range.len() as u64;
+        let Some(confirmed) = samples.confirmed else { return Err(format!("nothing was confirmed of {plan:?}")) };
+        let all = confirmed.claimed_bytes == len && confirmed.confirmed_bytes == len;
+        hold!(all, "{plan:?} gave {confirmed:?}");
+        if let (Some(before), Some(after)) = (before, opened.bytes()) {
+            hold!(before[..range.start] == after[..range.start], "{plan:?} changed bytes before its span");
+            hold!(before[range.end..] == after[range.end..], "{plan:?} changed bytes behind its span");
+            hold!(before[range.clone()] != after[range], "{plan:?} left its span as it was");
+        }
+    }
+    Ok(())
+}
+
+/// After a run that was ended early the next must be like any other.
+fn works(machine: &mut dyn Machine, plan: &Plan) -> Kept {
+    let samples = run(machine, plan, 3)?;
+    hold!(!samples.wants_more(), "after a run that was ended the next took {} of 3 samples", samples.taken.len());
+    let whole = samples.confirmed.is_none_or(|confirmed| confirmed.claimed_bytes == confirmed.confirmed_bytes);
+    hold!(whole, "after a run that was ended the next gave {:?}", samples.confirmed);
+    Ok(())
+}
+
+pub(super) fn timeout(subject: &dyn Subject) -> Kept {
+    let mut opened = opened(subject);
+    let plan = ordinary(&facts_of(&mut *opened))?;
+    let timeout = Ticks::whole_ns(5_000_000);
+    for endless in
+        [Plan { passes: u64::MAX, timeout, ..plan.clone() }, Plan { warmup_passes: u64::MAX, timeout, ..plan.clone() }]
+    {
+        let error = opened.machine().run(&endless, &mut Samples::wanted(2)).err();
+        let Some(MachineError::Timeout { after, waiting_for, .. }) = &error else {
+            return Err(format!("{endless:?} gave {error:?}"));
+        };
+        hold!(*after >= timeout && !waiting_for.is_empty(), "it ended after {after:?}, waiting for '{waiting_for}'");
+        works(opened.machine(), &plan)?;
+    }
+    // One tick is too short for anything.
+    let late = Plan { timeout: Ticks(1), ..plan.clone() };
+    let error = opened.machine().run(&late, &mut Samples::wanted(1)).err();
+    hold!(matches!(error, Some(MachineError::Timeout { .. })), "a plan with one tick of time gave {error:?}");
+    works(opened.machine(), &plan)
+}
+
+pub(super) fn interruption(subject: &dyn Subject) -> Kept {
+    let flag = Arc::new(AtomicBool::new(true));
+    let mut opened = subject.open(Arc::clone(&flag));
+    let plan = ordinary(&facts_of(&mut *opened))?;
+    // Long enough that only the flag ends it, and not so long that a machine that does not look never comes back.
+    let long = Plan { passes: u64::MAX, timeout: Ticks::whole_ns(10_000_000_000), ..plan.clone() };
+    for when in ["before it began", "while it ran"] {
+        let error = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                flag.store(true, Ordering::Relaxed);
+            });
+            opened.machine().run(&long, &mut Samples::wanted(2)).err()
+        });
+        hold!(matches!(error, Some(MachineError::Interrupted { .. })), "interrupted {when}, a run gave {error:?}");
+        flag.store(false, Ordering::Relaxed);
+    }
+    works(opened.machine(), &plan)
+}
+
+pub(super) fn independence(subject: &dyn Subject) -> Kept {
+    let mut first = opened(subject);
+    let facts = facts_of(&mut *first);
+    let runs = supported(first.machine())?;
+    let plan = ordinary(&facts)?;
+    let alone = run(first.machine(), &plan, 3)?;
+    drop(first);
+    let mut second = opened(subject);
+    for other in runs.iter().step_by(runs.len().div_ceil(20)) {
+        run(second.machine(), other, 2)?;
+        let again = run(second.machine(), &plan, 3)?;
+        // Where time is real, only its course may differ.
+        let same = if facts.clockwork == Clockwork::Simulated {
+            again == alone
+        } else {
+            again.confirmed == alone.confirmed && again.waits == alone.waits && again.traffic == alone.traffic
+        };
+        hold!(same, "{plan:?} gave {alone:?}, and after {other:?} it gave {again:?}");
+    }
+    Ok(())
+}

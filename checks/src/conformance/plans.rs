@@ -1,0 +1,186 @@
+//! Plans made from what a machine says of itself: some it must run, some it must refuse, some it may do either with.
+
+use lanemark_machine::{
+    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, KernelCall, Lane, Op, Order, Plan, Region, RegionKind,
+    Span, Stream, Verb, Width,
+};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
+use std::ops::Range;
+
+/// Where bandwidth is asked for, or whatever there is.
+pub fn ground(facts: &Facts) -> Option<&Region> {
+    facts.storage().or_else(|| facts.regions.first())
+}
+
+/// `len` bytes from `offset` of the region on.
+pub fn span(region: &Region, offset: u64, len: u64, memory_type: MemoryType) -> Span {
+    let at = BarOffset { bar: region.at.bar, offset: region.at.offset.saturating_add(offset) };
+    Span { at, len, memory_type }
+}
+
+/// A plan of one stream.
+pub fn stream(verb: Verb, access: Access, span: Span) -> Plan {
+    Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span))], 2)
+}
+
+/// A plain store of 4 KiB that every machine with storage runs, by its widest integer register and its first memory
+/// type.
+pub fn plain_store(facts: &Facts) -> Option<Plan> {
+    let region = facts.storage()?;
+    Some(stream(Verb::Store, Access::Plain(Width::B8), span(region, 0, 4096, *facts.memory_types.first()?)))
+}
+
+/// A load of one word that every machine runs.
+pub fn plain_load(facts: &Facts) -> Option<Plan> {
+    let memory_type = *facts.memory_types.first()?;
+    Some(stream(Verb::Load, Access::Plain(Width::B4), span(ground(facts)?, 0, 4, memory_type)))
+}
+
+/// Every access in both directions over every memory type there is in the world, lined up and not, short and long.
+///
+/// Whether a machine runs one is its own affair; that it says so beforehand is not.
+pub fn all_accesses(facts: &Facts) -> Vec<Plan> {
+    let Some(region) = ground(facts) else { return Vec::new() };
+    let places = [(0, 64), (0, 4096), (4, 4), (64, 7), (1, 64), (8, 130)];
+    let verbs: &[Verb] = if region.kind == RegionKind::Registers { &[Verb::Load] } else { &[Verb::Load, Verb::Store] };
+    let mut plans = Vec::new();
+    for verb in verbs {
+        for access in Access::ALL {
+            for memory_type in [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp, MemoryType::Wb] {
+                plans
+                    .extend(places.iter().map(|(at, len)| stream(*verb, access, span(region, *at, *len, memory_type))));
+            }
+        }
+    }
+    plans
+}
+
+/// Steps other than one stream; again each machine to its taste.
+pub fn all_steps(facts: &Facts) -> Vec<Plan> {
+    let (Some(region), Some(memory_type)) = (facts.storage(), facts.memory_types.first()) else { return Vec::new() };
+    let span = span(region, 0, 256, *memory_type);
+    let store = Stream::over(Verb::Store, Access::Plain(Width::B8), span);
+    let fenced = |fence| Op::Stream(Stream { fence_each: Some(fence), ..store.clone() });
+    let again = Stream { order: Order::SameAddress { times: 5 }, span: Span { len: 8, ..span }, ..store.clone() };
+    let driver = |verb, width| Op::Driver(DriverCall { verb, span, call_bytes: 64, width });
+    let mut bodies = vec![
+        vec![Op::Map(span)],
+        vec![Op::FlushLines(span), Op::Stream(store.clone())],
+        vec![Op::Pause(Ticks::whole_ns(10)), Op::Stream(store.clone())],
+        vec![Op::Stream(store.clone()), Op::Stream(store.clone())],
+        vec![Op::Stream(again.clone())],
+        vec![Op::Stream(Stream { order: Order::Interleaved { lines: 4 }, ..store.clone() })],
+        vec![Op::Stream(Stream { order: Order::Interleaved { lines: 3 }, ..store.clone() })],
+        // One access moves 8 B and the span has 256.
+        vec![Op::Stream(Stream { span, ..again })],
+    ];
+    bodies.extend(Fence::ALL.map(|fence| vec![fenced(fence)]));
+    bodies.extend(Fence::ALL.map(|fence| vec![Op::Stream(store.clone()), Op::Fence(fence)]));
+    bodies.extend(Fence::ALL.map(|fence| vec![Op::Fence(fence)]));
+    for width in Width::ALL {
+        bodies.extend([Verb::Load, Verb::Store].map(|verb| vec![driver(verb, width)]));
+    }
+    bodies.extend(Clock::ALL.map(|clock| vec![Op::Clock(clock)]));
+    bodies.extend(KernelCall::ALL.map(|call| vec![Op::Kernel(call)]));
+    for access in Access::ALL {
+        bodies.push(vec![Op::Copy(BlockCopy { access, block_bytes: 64, zone: span })]);
+    }
+    let mut plans: Vec<Plan> = bodies.into_iter().map(|body| Plan::on_one_core(body, 2)).collect();
+    let mut two = Plan::on_one_core(vec![Op::Stream(store)], 2);
+    two.lanes.push(Lane { core: 1, ..two.lanes[0].clone() });
+    plans.push(two.clone());
+    let line = Channel::Line { access: Access::Plain(Width::B8), span: Span { len: 64, ..span } };
+    for channel in [line, Channel::Event { number: 0 }] {
+        two.lanes[0].body = vec![Op::Send(channel), Op::Receive(channel)];
+        two.lanes[1].body = vec![Op::Receive(channel), Op::Send(channel)];
+        plans.push(two.clone());
+    }
+    let before = vec![Op::FlushLines(span)];
+    plans.push(Plan { before, ..plans[1].clone() });
+    plans
+}
+
+/// What no machine runs, with what is wrong with it.
+pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
+    let Some(store) = plain_store(facts) else { return Vec::new() };
+    let with = |change: fn(&mut Plan)| {
+        let mut plan = store.clone();
+        change(&mut plan);
+        plan
+    };
+    let mut no_such_core = store.clone();
+    no_such_core.lanes[0].core = facts.cores;
+    let mut plans = vec![
+        ("no lane", with(|plan| plan.lanes.clear())),
+        ("no pass", with(|plan| plan.passes = 0)),
+        ("a core too many", no_such_core),
+        ("two lanes on one core", with(|plan| plan.lanes.push(plan.lanes[0].clone()))),
+    ];
+    let Some(region) = facts.storage() else { return plans };
+    let types = [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp, MemoryType::Wb];
+    for memory_type in types.into_iter().filter(|memory_type| !facts.memory_types.contains(memory_type)) {
+        let span = span(region, 0, 64, memory_type);
+        plans.push(("a memory type it has not", stream(Verb::Store, Access::Plain(Width::B8), span)));
+    }
+    for access in Access::ALL.into_iter().filter(|access| !facts.stores.contains(access)) {
+        let span = span(region, 0, 64, facts.memory_types[0]);
+        plans.push(("an instruction it has not", stream(Verb::Store, access, span)));
+    }
+    plans
+}
+
+/// Spans that leave every region, by as little as a byte.
+pub fn outside(facts: &Facts) -> Vec<Plan> {
+    let Some(memory_type) = facts.memory_types.first() else { return Vec::new() };
+    let mut plans = Vec::new();
+    for region in &facts.regions {
+        let free = |at: u64| {
+            let end = region.at.offset.saturating_add(at);
+            !facts.regions.iter().any(|other| {
+                other.at.bar == region.at.bar && other.at.offset <= end && end - other.at.offset < other.len
+            })
+        };
+        let mut places = vec![(region.len - 4, 5), (region.len, 1), (region.len + (1 << 40), 4), (u64::MAX, 1)];
+        places.extend([(0, region.len + 1), (4, u64::MAX - 3)]);
+        // Where another region follows, a span that ends in it crosses from one into the other, which is no better.
+        places.retain(|(at, len)| *at < region.len || *len == 0 || free(*at));
+        for (at, len) in places {
+            let span = span(region, at, len, *memory_type);
+            plans.push(stream(Verb::Load, Access::Plain(Width::B1), span));
+            plans.push(stream(Verb::Store, Access::Plain(Width::B1), span));
+        }
+        let mut elsewhere = span(region, 0, 4, *memory_type);
+        elsewhere.at.bar = (0..=u8::MAX).find(|bar| facts.regions.iter().all(|r| r.at.bar != *bar)).unwrap_or(u8::MAX);
+        plans.push(stream(Verb::Load, Access::Plain(Width::B4), elsewhere));
+    }
+    plans
+}
+
+/// A load of the last byte of a region.
+pub fn last_byte(region: &Region, facts: &Facts) -> Plan {
+    let memory_type = facts.memory_types.first().copied().unwrap_or(MemoryType::Uc);
+    stream(Verb::Load, Access::Plain(Width::B1), span(region, region.len - 1, 1, memory_type))
+}
+
+/// A store whose bytes can be looked at afterwards.
+pub struct Store {
+    /// What is run.
+    pub plan: Plan,
+    /// The bytes of the storage region that it stores to.
+    pub range: Range<usize>,
+}
+
+/// Every instruction, every memory type, several places and lengths.
+pub fn checkable_stores(facts: &Facts) -> Vec<Store> {
+    let Some(region) = facts.storage() else { return Vec::new() };
+    let mut stores = Vec::new();
+    for access in &facts.stores {
+        for memory_type in &facts.memory_types {
+            for (at, len) in [(0, 64), (64, 4096), (128, 3), (1024, 4096 + 9)] {
+                let plan = stream(Verb::Store, *access, span(region, at, len, *memory_type));
+                stores.push(Store { plan, range: at as usize..(at + len) as usize });
+            }
+        }
+    }
+    stores
+}

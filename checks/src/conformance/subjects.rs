@@ -1,0 +1,140 @@
+//! Machines to hold against the promises.
+
+use super::{Opened, Subject, WATCHED_BYTES};
+use lanemark_hw::HostMemory;
+use lanemark_hw::linux_sysfs::{Address, Attachment, Card, CardMachine, Consent, Range, System};
+use lanemark_machine::Machine;
+use lanemark_model::FormulaMachine;
+use lanemark_platform::{Platform, preset};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::MemoryType;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A built-in platform, simulated.
+pub struct Simulation(pub &'static str);
+
+/// The formulas of a built-in platform.
+pub struct Formulas(pub &'static str);
+
+/// The memory of this machine.
+pub struct Host;
+
+/// A range of storage in a BAR of a device, at least [`WATCHED_BYTES`] long from the BAR's start on.
+pub struct Storage {
+    /// Which device.
+    pub address: Address,
+    /// Which bytes.
+    pub range: Range,
+}
+
+/// # Panics
+/// If there is no such preset, or none that can be read: other tests say so too.
+fn platform(name: &str) -> Platform {
+    preset(name).unwrap_or_else(|| panic!("no platform {name}")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+impl Subject for Simulation {
+    fn name(&self) -> String {
+        format!("{} (simulated)", self.0)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let machine = SimulatedMachine::new(&platform(self.0)).unwrap_or_else(|error| panic!("{error}"));
+        Box::new(machine.interrupted_by(interrupted))
+    }
+}
+
+impl Opened for SimulatedMachine {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let name = self.facts().storage()?.name.clone();
+        let mut bytes = vec![0; WATCHED_BYTES];
+        self.board_mut().region_mut(&name)?.memory.read(0, &mut bytes);
+        Some(bytes)
+    }
+}
+
+impl Subject for Formulas {
+    fn name(&self) -> String {
+        format!("{} (formulas)", self.0)
+    }
+
+    fn open(&self, _interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let platform = platform(self.0);
+        let simulated = SimulatedMachine::new(&platform).unwrap_or_else(|error| panic!("{error}"));
+        Box::new(FormulaMachine::new(&platform, simulated.facts()))
+    }
+
+    fn takes_samples(&self) -> bool {
+        false
+    }
+}
+
+impl Opened for FormulaMachine {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+impl Subject for Host {
+    fn name(&self) -> String {
+        "host".to_owned()
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let host = HostMemory::open().unwrap_or_else(|error| panic!("{error}"));
+        Box::new(host.interrupted_by(interrupted))
+    }
+}
+
+impl Opened for HostMemory {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        Some(HostMemory::bytes(self)[..WATCHED_BYTES].to_vec())
+    }
+}
+
+/// A card whose bytes a mapping of its own shows.
+struct AttachedStorage {
+    machine: CardMachine,
+    address: Address,
+    range: Range,
+}
+
+impl Subject for Storage {
+    fn name(&self) -> String {
+        format!("{} {}", self.address, self.range)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let attachment = Attachment::new(&System::this(), self.address, &[self.range], Consent::default());
+        // Only a guest has a card that may be stored to, and a guest is emulated.
+        let machine = attachment.and_then(|attachment| CardMachine::open(attachment, true));
+        let machine = machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted);
+        Box::new(AttachedStorage { machine, address: self.address, range: self.range })
+    }
+}
+
+impl Opened for AttachedStorage {
+    fn machine(&mut self) -> &mut dyn Machine {
+        &mut self.machine
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let card = Card::attach(self.address, &[self.range], Consent::default()).ok()?;
+        let mut bytes = vec![0; WATCHED_BYTES];
+        card.map(0, MemoryType::Uc).ok()?.copy_from(self.range.from, &mut bytes).ok()?;
+        Some(bytes)
+    }
+}

@@ -1,0 +1,313 @@
+//! Machines that break a promise each, to show that its body notices.
+
+use lanemark_checks::conformance::{Opened, PROMISES, Subject};
+use lanemark_machine::{
+    Access, Cause, Confirmed, Facts, Machine, MachineError, Op, Plan, Region, Sample, Samples, Span, Stream,
+    Unsupported, Verb, Wait, Width,
+};
+use lanemark_platform::preset;
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::{BarOffset, Ticks};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A way to break a promise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    /// None: the wrapper itself breaks nothing.
+    None,
+    /// A name that tells how often it was run.
+    NewFacts,
+    /// Two regions share a byte.
+    OverlappingRegions,
+    /// Supports every plan, and refuses it afterwards all the same.
+    PromisesAll,
+    /// Supports no driver call, and runs it all the same.
+    PromisesLess,
+    /// Takes a plan of no pass for one of one pass.
+    TakesNothing,
+    /// Forgets what the samples held before it looks whether it can run the plan.
+    ClearsFirst,
+    /// Stores first and refuses then.
+    StoresFirst,
+    /// Calls a span outside every region unsupported.
+    OutsideIsUnsupported,
+    /// Lets a span reach one byte beyond its region.
+    OneByteFurther,
+    /// Refuses the last byte of a region.
+    OneByteShort,
+    /// Takes a sample less than wanted, where more than two are.
+    OneLess,
+    /// Takes a sample more.
+    OneMore,
+    /// Adds its samples to those of the run before.
+    KeepsOldSamples,
+    /// Delivers when half was issued.
+    DeliversTooEarly,
+    /// Claims every byte and stores none.
+    StoresNothing,
+    /// Says nothing of what arrived.
+    ConfirmsNothing,
+    /// Finds one byte less than it claims.
+    LosesAByte,
+    /// Counts a byte twice: claims and finds one more.
+    ClaimsMore,
+    /// Stores a byte behind the span.
+    StoresFurther,
+    /// Gives what it has when the time is over, as if the plan were done.
+    HidesTimeout,
+    /// Ends at a tenth of the time.
+    EndsEarly,
+    /// Is of no use after a timeout.
+    BrokenByTimeout,
+    /// Takes the flag for a timeout.
+    HidesInterruption,
+    /// Is of no use after an interruption.
+    BrokenByInterruption,
+    /// Gets slower with every run.
+    Tires,
+    /// What it waited for in one run is added to the next.
+    KeepsWaits,
+}
+
+/// Each fault, and the promise it breaks.
+const FAULTS: &[(Fault, &str)] = &[
+    (Fault::NewFacts, "facts are sound and never change"),
+    (Fault::OverlappingRegions, "facts are sound and never change"),
+    (Fault::PromisesAll, "supports says what run does"),
+    (Fault::PromisesLess, "supports says what run does"),
+    (Fault::TakesNothing, "supports says what run does"),
+    (Fault::ClearsFirst, "what is refused touches nothing"),
+    (Fault::StoresFirst, "what is refused touches nothing"),
+    (Fault::OutsideIsUnsupported, "a span outside every region is refused by its name"),
+    (Fault::OneByteFurther, "a span outside every region is refused by its name"),
+    (Fault::OneByteShort, "a span outside every region is refused by its name"),
+    (Fault::OneLess, "as many samples are taken as are wanted"),
+    (Fault::OneMore, "as many samples are taken as are wanted"),
+    (Fault::KeepsOldSamples, "as many samples are taken as are wanted"),
+    (Fault::DeliversTooEarly, "nothing is delivered before it is issued"),
+    (Fault::StoresNothing, "bytes claimed are there, and no others"),
+    (Fault::ConfirmsNothing, "bytes claimed are there, and no others"),
+    (Fault::LosesAByte, "bytes claimed are there, and no others"),
+    (Fault::ClaimsMore, "bytes claimed are there, and no others"),
+    (Fault::StoresFurther, "bytes claimed are there, and no others"),
+    (Fault::HidesTimeout, "a timeout ends a run and not the machine"),
+    (Fault::EndsEarly, "a timeout ends a run and not the machine"),
+    (Fault::BrokenByTimeout, "a timeout ends a run and not the machine"),
+    (Fault::HidesInterruption, "a flag ends a run and not the machine"),
+    (Fault::BrokenByInterruption, "a flag ends a run and not the machine"),
+    (Fault::Tires, "runs do not influence each other"),
+    (Fault::KeepsWaits, "runs do not influence each other"),
+];
+
+/// A simulation with a fault.
+struct Broken(Fault);
+
+struct BrokenMachine {
+    fault: Fault,
+    inner: SimulatedMachine,
+    facts: Facts,
+    runs: u64,
+    waits: Vec<Wait>,
+    is_of_no_use: bool,
+}
+
+impl Subject for Broken {
+    fn name(&self) -> String {
+        format!("{:?}", self.0)
+    }
+
+    fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
+        let platform = preset("tacc-stratix4").unwrap().unwrap();
+        let inner = SimulatedMachine::new(&platform).unwrap().interrupted_by(interrupted);
+        let mut facts = inner.facts().clone();
+        if self.0 == Fault::OverlappingRegions {
+            let mut again = facts.regions[0].clone();
+            "again".clone_into(&mut again.name);
+            facts.regions.push(again);
+        }
+        Box::new(BrokenMachine { fault: self.0, inner, facts, runs: 0, waits: Vec::new(), is_of_no_use: false })
+    }
+}
+
+impl Opened for BrokenMachine {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        self.inner.bytes()
+    }
+}
+
+impl BrokenMachine {
+    /// The spans of a plan, to change them.
+    fn spans(plan: &mut Plan) -> impl Iterator<Item = &mut Span> {
+        plan.lanes.iter_mut().flat_map(|lane| &mut lane.body).filter_map(|op| match op {
+            Op::Stream(stream) => Some(&mut stream.span),
+            Op::Driver(call) => Some(&mut call.span),
+            Op::Map(span) | Op::FlushLines(span) => Some(span),
+            _ => None,
+        })
+    }
+
+    /// The plan that is run in place of the one that was asked for.
+    fn instead_of(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        match self.fault {
+            Fault::TakesNothing => plan.passes = plan.passes.max(1),
+            Fault::EndsEarly => plan.timeout = Ticks(plan.timeout.0 / 10),
+            Fault::OneByteFurther => {
+                for span in Self::spans(&mut plan) {
+                    let beyond = |region: &&Region| {
+                        region.at.bar == span.at.bar && region.at.offset + region.len + 1 == span.end()
+                    };
+                    span.len -= u64::from(span.len > 0 && self.facts.regions.iter().any(|region| beyond(&region)));
+                }
+            }
+            Fault::StoresNothing => {
+                for op in plan.lanes.iter_mut().flat_map(|lane| &mut lane.body) {
+                    if let Op::Stream(stream) = op {
+                        stream.verb = Verb::Load;
+                        stream.access = Access::Plain(Width::B8);
+                    }
+                }
+            }
+            _ => {}
+        }
+        plan
+    }
+
+    /// A store of one byte to the storage region.
+    fn store_a_byte(&mut self, at: BarOffset) {
+        let span = Span { at, len: 1, memory_type: self.facts.memory_types[0] };
+        let store = Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B1), span));
+        self.inner.run(&Plan::on_one_core(vec![store], 1), &mut Samples::wanted(1)).unwrap();
+    }
+
+    /// What becomes of a run that ended.
+    fn spoil(&mut self, plan: &Plan, samples: &mut Samples, old: &[Sample]) {
+        match self.fault {
+            Fault::NewFacts => self.facts.summary = format!("run {} times", self.runs),
+            Fault::OneLess if samples.count_wanted() > 2 => drop(samples.taken.pop()),
+            Fault::OneMore => samples.taken.push(samples.taken[0]),
+            Fault::KeepsOldSamples => drop(samples.taken.splice(0..0, old.iter().copied())),
+            Fault::DeliversTooEarly => {
+                samples.taken.iter_mut().for_each(|sample| sample.delivered = Ticks(sample.issue.0 / 2));
+            }
+            Fault::StoresNothing => {
+                let bytes = plan.bytes_per_sample() / plan.passes;
+                samples.confirmed = Some(Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes });
+            }
+            Fault::ConfirmsNothing => samples.confirmed = None,
+            Fault::LosesAByte => samples.confirmed.iter_mut().for_each(|confirmed| confirmed.confirmed_bytes -= 1),
+            Fault::ClaimsMore => samples.confirmed.iter_mut().for_each(|confirmed| {
+                confirmed.claimed_bytes += 1;
+                confirmed.confirmed_bytes += 1;
+            }),
+            Fault::StoresFurther => {
+                let last = Self::spans(&mut plan.clone()).next().map(|span| (span.at.bar, span.end()));
+                if let Some((bar, offset)) = last.filter(|_| samples.confirmed.is_some()) {
+                    self.store_a_byte(BarOffset { bar, offset });
+                }
+            }
+            Fault::Tires => samples.taken.iter_mut().for_each(|sample| sample.delivered += Ticks(self.runs)),
+            Fault::KeepsWaits => {
+                samples.waits.append(&mut self.waits);
+                self.waits.push(Wait { cause: Cause::Issue, span: Ticks(1) });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Machine for BrokenMachine {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        let refused = |what: &str| {
+            Err(Unsupported { what: what.to_owned(), machine: "broken".to_owned(), because: "it is".to_owned() })
+        };
+        let ops = || plan.lanes.iter().flat_map(|lane| &lane.body);
+        let ends = |span: Span| {
+            self.facts
+                .regions
+                .iter()
+                .any(|region| region.at.bar == span.at.bar && region.at.offset + region.len == span.end())
+        };
+        match self.fault {
+            Fault::PromisesAll => Ok(()),
+            Fault::PromisesLess if ops().any(|op| matches!(op, Op::Driver(_))) => refused("a driver call"),
+            Fault::OneByteShort if Self::spans(&mut plan.clone()).any(|span| ends(*span)) => refused("the last byte"),
+            _ => self.inner.supports(&self.instead_of(plan)),
+        }
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        self.runs += 1;
+        let machine = || "broken".to_owned();
+        if self.is_of_no_use {
+            let source = std::io::Error::other("it was ended once");
+            return Err(MachineError::Os { machine: machine(), doing: "running", source });
+        }
+        if self.fault == Fault::ClearsFirst {
+            samples.clear();
+        }
+        let old = samples.taken.clone();
+        let instead = self.instead_of(plan);
+        let ended = self.inner.run(&instead, samples);
+        match (self.fault, ended) {
+            (_, Ok(())) => {
+                self.spoil(plan, samples, &old);
+                Ok(())
+            }
+            (Fault::StoresFirst, Err(error @ MachineError::Unsupported(_))) => {
+                let at = self.facts.storage().unwrap().at;
+                self.store_a_byte(at);
+                Err(error)
+            }
+            (Fault::OutsideIsUnsupported, Err(MachineError::OutOfRange { .. })) => {
+                Err(self.supports(plan).unwrap_err().into())
+            }
+            (Fault::HidesTimeout, Err(MachineError::Timeout { .. })) => {
+                samples.taken.resize(samples.count_wanted(), Sample::default());
+                Ok(())
+            }
+            (Fault::HidesInterruption, Err(MachineError::Interrupted { machine })) => {
+                Err(MachineError::Timeout { machine, after: plan.timeout, waiting_for: "nobody".to_owned() })
+            }
+            (Fault::BrokenByTimeout, Err(error @ MachineError::Timeout { .. }))
+            | (Fault::BrokenByInterruption, Err(error @ MachineError::Interrupted { .. })) => {
+                self.is_of_no_use = true;
+                Err(error)
+            }
+            (_, Err(error)) => Err(error),
+        }
+    }
+}
+
+#[test]
+fn every_body_catches_the_machines_that_break_its_promise() {
+    for (fault, promise) in FAULTS {
+        let promise = PROMISES.iter().find(|known| known.name == *promise).expect(promise);
+        let kept = (promise.body)(&Broken(*fault));
+        assert!(kept.is_err(), "'{}' does not notice {fault:?}", promise.name);
+    }
+}
+
+#[test]
+fn without_a_fault_the_same_machine_keeps_every_promise() {
+    for promise in PROMISES {
+        assert_eq!((promise.body)(&Broken(Fault::None)), Ok(()), "{}", promise.name);
+    }
+}
+
+#[test]
+fn every_promise_is_broken_by_some_machine() {
+    let broken: BTreeSet<&str> = FAULTS.iter().map(|(_, promise)| *promise).collect();
+    let promises: BTreeSet<&str> = PROMISES.iter().map(|promise| promise.name).collect();
+    assert_eq!(broken, promises, "left: promises with a machine that breaks them; right: all");
+}

@@ -1,0 +1,124 @@
+//! `lanemark bench` on a card, as the guide tells it.
+
+use crate::guest::Guest;
+use crate::storage::{self, CARD, bound_to, with_decoding_off};
+use crate::{BEFORE, shared};
+use serde_json::Value;
+use std::fs;
+
+/// A run that must succeed, as its record.
+fn record(guest: &mut Guest, arguments: &str) -> Value {
+    guest.expect(&format!("lanemark bench {arguments} --html page.html --record card.json >/dev/null"));
+    serde_json::from_str(&guest.expect("cat card.json")).unwrap()
+}
+
+/// A short run on the storage card.
+const SHORT: &str = "--on 0000:01:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth --sizes 4KiB --access 8";
+
+#[test]
+fn a_dry_run_tells_everything_and_touches_nothing() {
+    let mut guest = shared();
+    storage::fresh(&guest);
+    let state = format!("cat {CARD}/enable; xxd {CARD}/config");
+    let before = guest.expect(&state);
+    let said = guest.expect("lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --dry-run");
+    assert_eq!(before, guest.expect(&state));
+    assert!(fs::read(guest.file("storage")).unwrap().iter().all(|byte| *byte == BEFORE));
+    for wanted in ["2:0..4KiB", "resource2\n", "resource2_wc\n", "mmio_write_bandwidth", "mmio_read_latency"] {
+        assert!(said.contains(wanted), "no word of '{}':\n{said}", wanted.trim());
+    }
+    let offsets: Vec<u64> = said
+        .split("BAR2+0x")
+        .skip(1)
+        .map(|rest| u64::from_str_radix(rest.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap(), 16).unwrap())
+        .collect();
+    assert_eq!(offsets.iter().max(), Some(&4095), "the last byte of the range, and none behind it");
+}
+
+#[test]
+fn a_run_stores_where_it_was_told_and_its_record_is_marked() {
+    let mut guest = shared();
+    storage::fresh(&guest);
+    let record = record(&mut guest, "--on 0000:01:00.0 --bar 2:0..4KiB");
+    let outside = fs::read(guest.file("storage")).unwrap();
+    assert!(outside[..4096].chunks(64).all(|line| line != [BEFORE; 64]), "a line of the range was not stored to");
+    assert!(outside[4096..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");
+
+    assert_eq!(record["warnings"], serde_json::json!([]));
+    let target = &record["targets"][0];
+    assert_eq!((&target["kind"], &target["card"]["id"]), (&"emulated".into(), &"1af4:1110".into()));
+    for (mapping, memory_type) in target["card"]["mappings"].as_array().unwrap().iter().zip(["uc", "wc"]) {
+        assert_eq!(mapping["effective_memory_type"], memory_type, "{mapping}");
+    }
+    let answers = record["answers"].as_array().unwrap();
+    let questions = ["mmio_write_bandwidth", "mmio_write_latency", "mmio_read_latency", "mmio_read_bandwidth"];
+    for question in questions {
+        assert!(answers.iter().any(|answer| answer["question"] == question), "{question} was not asked");
+    }
+    for answer in answers {
+        let bytes = &answer["bytes"];
+        assert_eq!(bytes["claimed_bytes"], bytes["confirmed_bytes"], "{answer}");
+        assert!(
+            answer["question"] != "mmio_write_bandwidth" || bytes["claimed_bytes"] == answer["size_bytes"],
+            "{answer}"
+        );
+        // An emulator says nothing about speed, so there is no limit to hold anything against.
+        assert_eq!(
+            (&answer["ceiling"]["kind"], &answer["share_of_ceiling_percent"]),
+            (&"unknown".into(), &Value::Null)
+        );
+    }
+}
+
+#[test]
+fn the_slowest_link_on_the_way_is_in_the_record() {
+    let mut guest = shared();
+    let record = record(&mut guest, "--on 0000:04:00.0 --bar 0:0..4KiB --question mmio_read_latency");
+    let card = &record["targets"][0]["card"];
+    assert_eq!(card["ranges"][0]["kind"], "registers");
+    let trained = serde_json::json!({ "device": "0000:00:03.0", "generation": 1, "lanes": 1 });
+    assert!(card["links"].as_array().unwrap().contains(&trained), "{card}");
+}
+
+#[test]
+fn nothing_is_touched_that_nobody_named() {
+    let mut guest = shared();
+    let refused = guest.run("lanemark bench --on 0000:01:00.0");
+    assert!(refused.status == 2 && refused.stderr.contains("--bar 2:0..4KiB"), "{refused:?}");
+    let refused = guest.run("lanemark bench --on 0000:01:00.0 --bar 2:0..8MiB");
+    assert!(refused.status == 2 && refused.stderr.contains("ends behind BAR2"), "{refused:?}");
+}
+
+#[test]
+fn a_bound_driver_is_passed_by_only_where_the_user_says_so() {
+    let mut guest = shared();
+    bound_to(&mut guest, "uio_pci_generic", |guest| {
+        let refused = guest.run(&format!("lanemark bench {SHORT}"));
+        assert!(refused.status == 2 && refused.stderr.contains("driven by 'uio_pci_generic'"), "{refused:?}");
+        let owned = record(guest, &format!("{SHORT} --i-own-this-device"));
+        assert_eq!(owned["targets"][0]["card"]["driver"], "uio_pci_generic");
+    });
+}
+
+#[test]
+fn a_bar_that_the_kernel_has_claimed_is_not_mapped_and_the_kernels_rule_is_named() {
+    let mut guest = shared();
+    let ask = "lanemark bench --on 0000:00:07.0 --bar 0:0..4KiB --question mmio_read_latency";
+    let refused = guest.run(ask);
+    assert!(refused.status == 2 && refused.stderr.contains("driven by 'nvme'"), "{refused:?}");
+    let refused = guest.run(&format!("{ask} --i-own-this-device"));
+    assert!(refused.status == 77 && refused.stderr.contains("IO_STRICT_DEVMEM"), "{refused:?}");
+}
+
+#[test]
+fn decoding_is_turned_on_where_the_user_says_so_and_the_record_tells() {
+    let mut guest = shared();
+    with_decoding_off(&mut guest, |guest| {
+        let refused = guest.run(&format!("lanemark bench {SHORT}"));
+        assert!(refused.status == 2 && refused.stderr.contains("--enable"), "{refused:?}");
+        for was_enabled in [true, false] {
+            let record = record(guest, &format!("{SHORT} --enable"));
+            assert_eq!(record["targets"][0]["card"]["was_enabled"], was_enabled);
+        }
+    });
+}

@@ -1,0 +1,309 @@
+//! A booted guest: commands in, what they wrote out.
+
+use crate::initramfs::Initramfs;
+use lanemark_checks::root;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest a boot may take; it takes three seconds on an idle machine.
+const BOOT: Duration = Duration::from_secs(90);
+/// The longest a command may take.
+const COMMAND: Duration = Duration::from_secs(240);
+/// The longest a guest may live, whatever happens to the test.
+const LIFE_S: &str = "900";
+/// Boots that may fail before the guest is ready: an emulated timer on a busy machine is late now and then.
+const BOOTS: u32 = 3;
+
+/// Runs its arguments, and ends them as soon as our end of its standard input is closed, however we end.
+const KEEPER: &str = r#"
+exec 3<&0
+"$@" </dev/null 3<&- &
+emulator=$!
+{ cat <&3 >/dev/null; kill $emulator 2>/dev/null; } &
+wait $emulator
+"#;
+
+/// What a guest is made of.
+pub struct Hardware<'a> {
+    /// Arguments of the emulator: `-device`, `-object`. `{folder}` is a folder for backing files.
+    pub devices: &'a [&'a str],
+    /// More words on the kernel's command line.
+    pub kernel: &'a str,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Output {
+    /// Its exit status.
+    pub status: i32,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+/// A machine that runs. Commands run as root, one after the other.
+pub struct Guest {
+    emulator: Child,
+    agent: BufReader<UnixStream>,
+    folder: tempfile::TempDir,
+    commands: u32,
+}
+
+impl Guest {
+    /// Boots a machine with `programs` in its `/bin`.
+    ///
+    /// `prepared` is called with the folder for backing files before the emulator starts.
+    pub fn boot(hardware: &Hardware, programs: &[&Path], prepared: impl Fn(&Path)) -> Guest {
+        let mut reasons = Vec::new();
+        for _ in 0..BOOTS {
+            let folder = tempfile::Builder::new().prefix("lanemark-guest-").tempdir().unwrap();
+            prepared(folder.path());
+            match Guest::started(hardware, programs, folder) {
+                Ok(guest) => return guest,
+                Err(reason) => reasons.push(reason),
+            }
+        }
+        panic!("the guest did not boot:\n{}", reasons.join("\n"));
+    }
+
+    fn started(hardware: &Hardware, programs: &[&Path], folder: tempfile::TempDir) -> Result<Guest, String> {
+        let here = folder.path().to_str().unwrap().to_owned();
+        initramfs(programs).write(&folder.path().join("initramfs")).unwrap();
+        let kernel_line = format!(
+            // no_timer_check: the kernel's test of the timer fails now and then where the emulator is not alone.
+            "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on {}",
+            hardware.kernel
+        );
+        let mut arguments: Vec<String> =
+            ["-M", "q35", "-accel", "tcg", "-cpu", "max,+invtsc,x-force-features=on", "-smp", "1", "-m", "512M"]
+                .into_iter()
+                .chain(["-nodefaults", "-display", "none", "-no-reboot"])
+                .map(str::to_owned)
+                .collect();
+        arguments.extend(["-kernel".to_owned(), kernel().to_str().unwrap().to_owned()]);
+        arguments.extend(["-initrd".to_owned(), format!("{here}/initramfs")]);
+        arguments.extend(["-append".to_owned(), kernel_line]);
+        arguments.extend(["-serial".to_owned(), format!("file:{here}/console")]);
+        // The emulator waits here until we are connected, so that nothing is lost.
+        arguments.extend(["-chardev".to_owned(), format!("socket,id=agent,path={here}/agent,server=on,wait=on")]);
+        arguments.extend(["-serial", "chardev:agent"].map(str::to_owned));
+        arguments.extend(["-qmp".to_owned(), format!("unix:{here}/monitor,server=on,wait=off")]);
+        for device in hardware.devices {
+            arguments.extend(device.split_whitespace().map(|word| word.replace("{folder}", &here)));
+        }
+
+        let mut emulator = Command::new("sh")
+            .args(["-c", KEEPER, "sh", "timeout", LIFE_S])
+            .args(qemu())
+            .args(&arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(folder.path().join("emulator")).unwrap())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + BOOT;
+        let stream = loop {
+            let error = match UnixStream::connect(folder.path().join("agent")) {
+                Ok(stream) => break stream,
+                Err(error) => error,
+            };
+            if Instant::now() > deadline || emulator.try_wait().unwrap().is_some() {
+                drop(emulator.stdin.take());
+                let _ = emulator.wait();
+                return Err(format!("the emulator did not start: {error}\n{}", logs(folder.path())));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let mut guest = Guest { emulator, agent: BufReader::new(stream), folder, commands: 0 };
+        match guest.line(deadline).as_deref() {
+            Ok("guest ready") => Ok(guest),
+            other => Err(format!("{other:?}\n{}", logs(guest.folder.path()))),
+        }
+    }
+
+    /// Runs a shell script and waits for its end.
+    pub fn run(&mut self, script: &str) -> Output {
+        self.commands += 1;
+        self.ask(script).unwrap_or_else(|why| panic!("{script}: {why}\n{}", logs(self.folder.path())))
+    }
+
+    fn ask(&mut self, script: &str) -> Result<Output, String> {
+        let id = self.commands.to_string();
+        let asked = format!("{id} {}\n{script}", script.len());
+        self.agent.get_mut().write_all(asked.as_bytes()).map_err(|error| error.to_string())?;
+        let deadline = Instant::now() + COMMAND;
+        loop {
+            let line = self.line(deadline)?;
+            let words: Vec<&str> = line.split(' ').collect();
+            let [answered, status, stdout, stderr] = words[..] else { return Err(format!("it said '{line}'")) };
+            let mut written = |length: &str| -> Result<String, String> {
+                let length = length.parse::<usize>().map_err(|error| format!("'{line}': {error}"))?;
+                let mut bytes = vec![0; length];
+                self.agent.read_exact(&mut bytes).map_err(|error| error.to_string())?;
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
+            };
+            let (stdout, stderr) = (written(stdout)?, written(stderr)?);
+            // What an earlier command said too late is not this one's.
+            if answered == id {
+                let status = status.parse().map_err(|error| format!("'{line}': {error}"))?;
+                return Ok(Output { status, stdout, stderr });
+            }
+        }
+    }
+
+    /// Runs a script that must succeed, and gives what it wrote to standard output.
+    pub fn expect(&mut self, script: &str) -> String {
+        let output = self.run(script);
+        assert_eq!(output.status, 0, "{script}\n{}\n{}", output.stdout, output.stderr);
+        output.stdout
+    }
+
+    /// One command to the emulator's monitor, as it wants them: `{"execute": "...", "arguments": {...}}`.
+    pub fn monitor(&mut self, command: &serde_json::Value) {
+        let stream = UnixStream::connect(self.folder.path().join("monitor")).unwrap();
+        stream.set_read_timeout(Some(COMMAND)).unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        for command in [&serde_json::json!({ "execute": "qmp_capabilities" }), command] {
+            (&stream).write_all(format!("{command}\n").as_bytes()).unwrap();
+            let answer = lines
+                .by_ref()
+                .map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap())
+                .find(|answer| answer.get("return").is_some() || answer.get("error").is_some());
+            assert!(answer.as_ref().is_some_and(|answer| answer.get("return").is_some()), "{command}: {answer:?}");
+        }
+    }
+
+    /// A backing file, as it is on the outside.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The next line the guest says.
+    fn line(&mut self, deadline: Instant) -> Result<String, String> {
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        self.agent.get_ref().set_read_timeout(Some(left)).map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        match self.agent.read_line(&mut line) {
+            Ok(0) => Err("the guest ended".to_owned()),
+            Ok(_) => Ok(line.trim_end().to_owned()),
+            Err(error) => Err(format!("no answer: {error}")),
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        drop(self.emulator.stdin.take());
+        let _ = self.emulator.wait();
+    }
+}
+
+/// What the emulator and the guest's kernel said.
+fn logs(folder: &Path) -> String {
+    let read = |name: &str| fs::read(folder.join(name)).unwrap_or_default();
+    let said = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
+    said("emulator") + &said("console")
+}
+
+fn tools() -> PathBuf {
+    root().join(".tools")
+}
+
+/// The emulator, run by its own loader with its own libraries.
+fn qemu() -> Vec<PathBuf> {
+    let root = tools().join("qemu/root/usr");
+    let libraries = root.join("lib/x86_64-linux-gnu");
+    vec![
+        root.join("lib64/ld-linux-x86-64.so.2"),
+        "--library-path".into(),
+        libraries,
+        root.join("bin/qemu-system-x86_64"),
+        "-L".into(),
+        root.join("share/qemu"),
+        "-L".into(),
+        root.join("share/seabios"),
+    ]
+}
+
+fn kernel() -> PathBuf {
+    let boot = tools().join("guest-kernel/root/boot");
+    let files = fs::read_dir(&boot).unwrap_or_else(|error| panic!("{}: {error}; run make test-qemu", boot.display()));
+    let mut kernels = files.map(|file| file.unwrap().path());
+    kernels.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("vmlinuz-")).unwrap()
+}
+
+/// Drivers that a card may be bound to.
+const DRIVERS: [&str; 4] = ["vfio_iommu_type1", "vfio-pci", "uio_pci_generic", "nvme"];
+
+/// The files of these drivers and of all they need, in the order in which they can be loaded; what the kernel has built
+/// in has no file.
+fn modules(folder: &Path) -> Vec<PathBuf> {
+    fn add(folder: &Path, name: &str, modules: &mut Vec<PathBuf>) {
+        // A name has `-` or `_` as it likes.
+        let spellings = [name.replace('_', "-"), name.replace('-', "_"), name.to_owned()];
+        let file = spellings.iter().find_map(|name| found(folder, &format!("{name}.ko")));
+        let Some(file) = file.filter(|file| !modules.contains(file)) else { return };
+        let content = fs::read(&file).unwrap();
+        let text = String::from_utf8_lossy(&content);
+        let needed = text.split('\0').find_map(|field| field.strip_prefix("depends=")).unwrap_or("");
+        needed.split(',').filter(|name| !name.is_empty()).for_each(|name| add(folder, name, modules));
+        modules.push(file);
+    }
+    let mut modules = Vec::new();
+    DRIVERS.iter().for_each(|name| add(folder, name, &mut modules));
+    modules
+}
+
+/// busybox, the modules, `programs` without what only a debugger reads, and the libraries they are linked to.
+fn initramfs(programs: &[&Path]) -> Initramfs {
+    let mut archive = Initramfs::default();
+    for folder in ["proc", "sys", "dev", "tmp", "bin"] {
+        archive.folder(folder);
+    }
+    let kernel = tools().join("guest-kernel/root");
+    archive.program("init", include_bytes!("../../guest/init"));
+    archive.program("bin/busybox", &fs::read(kernel.join("bin/busybox")).unwrap());
+    for (place, module) in modules(&kernel.join("lib/modules")).iter().enumerate() {
+        let name = module.file_name().unwrap().to_str().unwrap();
+        // The guest loads them by name, in the order of their names.
+        archive.program(&format!("modules/{place:02}-{name}"), &fs::read(module).unwrap());
+    }
+    let mut libraries = BTreeSet::new();
+    for program in programs {
+        let name = program.file_name().unwrap().to_str().unwrap();
+        archive.program(&format!("bin/{name}"), &stripped(program));
+        libraries.extend(linked(program));
+    }
+    for library in libraries {
+        let path = library.to_str().unwrap().trim_start_matches('/').to_owned();
+        archive.program(&path, &fs::read(&library).unwrap());
+    }
+    archive
+}
+
+fn found(folder: &Path, name: &str) -> Option<PathBuf> {
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find_map(|path| if path.is_dir() { found(&path, name) } else { path.ends_with(name).then_some(path) })
+}
+
+fn stripped(program: &Path) -> Vec<u8> {
+    let to = tempfile::NamedTempFile::new().unwrap();
+    let done = Command::new("strip").arg("-o").args([to.path(), program]).status();
+    assert!(done.is_ok_and(|status| status.success()), "strip, which comes with the linker, failed");
+    fs::read(to.path()).unwrap()
+}
+
+/// The libraries of a program, the loader first of all, by the paths under which it looks for them.
+fn linked(program: &Path) -> Vec<PathBuf> {
+    let output = Command::new("ldd").arg(program).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
+}

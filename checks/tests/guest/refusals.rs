@@ -1,0 +1,60 @@
+//! Is everything that stands in the way named, with what to do about it?
+
+use crate::guest::Guest;
+use crate::shared;
+use crate::storage::{bound_to, with_decoding_off};
+
+/// What a step that must be refused says.
+fn refused(guest: &mut Guest, arguments: &str) -> String {
+    let output = guest.run(&format!("touch-card {arguments}"));
+    assert_eq!(output.status, 1, "{arguments}: {output:?}");
+    output.stderr
+}
+
+#[test]
+fn a_device_that_is_not_there_a_bar_that_is_not_and_a_range_beyond_it_are_named() {
+    let mut guest = shared();
+    for (arguments, words) in [
+        ("0000:1f:00.0 2:0..4KiB uc", ["0000:1f:00.0 is not there", "lspci -D"]),
+        ("0000:01:00.0 3:0..4KiB uc", ["has no BAR3", "BAR2"]),
+        ("0000:01:00.0 2:0..0x400001 uc", ["ends behind BAR2", "0x400000 B long"]),
+        ("0000:01:00.0 2:0..4KiB uc poke:4096:1:0", ["1 B at BAR2+0x1000", "outside 2:0..4KiB"]),
+        ("0000:01:00.0 2:0..4KiB uc poke:4093:4:0", ["4 B at BAR2+0xffd", "multiple of its width"]),
+        ("0000:01:00.0 2:0..4KiB wt", ["UC or WC", "WT"]),
+    ] {
+        let said = refused(&mut guest, arguments);
+        assert!(words.iter().all(|word| said.contains(word)), "{arguments}: {said}");
+    }
+    // The last byte is not beyond it.
+    guest.expect("touch-card 0000:01:00.0 2:0x3fffff..0x400000 uc peek:0x3fffff:1");
+}
+
+#[test]
+fn a_device_with_a_driver_is_refused_by_the_drivers_name() {
+    let mut guest = shared();
+    for driver in ["uio_pci_generic", "vfio-pci"] {
+        bound_to(&mut guest, driver, |guest| {
+            let said = refused(guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
+            assert!(said.contains(&format!("driven by '{driver}'")) && said.contains("--i-own-this-device"), "{said}");
+        });
+    }
+    guest.expect("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
+}
+
+#[test]
+fn a_device_whose_decoding_is_off_is_not_asked_anything() {
+    let mut guest = shared();
+    with_decoding_off(&mut guest, |guest| {
+        let said = refused(guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
+        assert!(said.contains("memory decoding is off") && said.contains("echo 1 >"), "{said}");
+    });
+    guest.expect("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
+}
+
+#[test]
+fn somebody_who_is_not_root_may_not_open_a_bar() {
+    let mut guest = shared();
+    guest.expect("mkdir -p /etc; echo somebody:x:1000:1000::/tmp:/bin/sh >/etc/passwd");
+    let said = guest.run("start-stop-daemon -S -c 1000:1000 -x /bin/touch-card -- 0000:01:00.0 2:0..4KiB uc peek:0:4");
+    assert!(said.status == 1 && said.stderr.contains("run as root"), "{said:?}");
+}

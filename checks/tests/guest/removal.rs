@@ -1,0 +1,40 @@
+//! What happens to a program whose card is taken away?
+
+use crate::guest::{Guest, Hardware};
+use crate::programs;
+use std::fs;
+
+/// One card in a slot from which it can be pulled.
+const DEVICES: &[&str] = &[
+    "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2",
+    "-object memory-backend-file,id=storage,share=on,mem-path={folder}/storage,size=4M",
+    "-device ivshmem-plain,id=card,memdev=storage,bus=rp1",
+];
+
+#[test]
+fn a_card_that_is_pulled_while_it_is_asked_ends_the_run_with_its_name() {
+    let hardware = Hardware { devices: DEVICES, kernel: "" };
+    let mut guest = Guest::boot(&hardware, &programs(), |folder| {
+        fs::write(folder.join("storage"), vec![0; 4 << 20]).unwrap();
+    });
+    // It takes twenty seconds where nobody pulls it; once bytes have arrived outside, it has begun.
+    guest.expect(
+        "(lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --enable >said 2>&1; echo $? >status) >/dev/null 2>&1 &",
+    );
+    let begun = |guest: &Guest| fs::read(guest.file("storage")).unwrap()[..4096].iter().any(|byte| *byte != 0);
+    for _ in 0..600 {
+        if begun(&guest) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(begun(&guest), "nothing was stored in a minute: {:?}", guest.run("cat said status"));
+    guest.monitor(&serde_json::json!({ "execute": "device_del", "arguments": { "id": "card" } }));
+    let said = guest.expect("for i in $(seq 900); do [ -s status ] && break; sleep 0.1; done; cat status said");
+    println!("{said}");
+    assert!(said.starts_with("1\n"), "{said}");
+    assert!(said.contains("0000:01:00.0 is gone") || said.contains("0000:01:00.0: bus error"), "{said}");
+    // And nobody is misled afterwards.
+    let after = guest.run("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
+    assert!(after.status == 1 && after.stderr.contains("is not there"), "{after:?}");
+}

@@ -1,0 +1,54 @@
+//! Is the guest what the other tests take it for? If not, they are not to be believed.
+
+use crate::{BEFORE, STORAGE_BYTES, shared};
+use std::fs;
+
+#[test]
+fn devices_stand_where_the_other_tests_look_for_them() {
+    let mut guest = shared();
+    for (address, vendor_and_device) in [
+        ("0000:01:00.0", "0x1af4 0x1110"),
+        ("0000:02:00.0", "0x104c 0x8232"),
+        ("0000:03:00.0", "0x104c 0x8233"),
+        ("0000:04:00.0", "0x1234 0x11e8"),
+        ("0000:05:00.0", "0x1af4 0x1110"),
+        ("0000:00:06.0", "0x1b36 0x0005"),
+    ] {
+        let said = guest.expect(&format!("cd /sys/bus/pci/devices/{address} && echo $(cat vendor device)"));
+        assert_eq!(said.trim(), vendor_and_device, "{address}");
+    }
+}
+
+#[test]
+fn the_switch_is_a_degraded_link_of_its_root_port() {
+    let mut guest = shared();
+    let of = "cd /sys/bus/pci/devices/0000:00:03.0 && cat max_link_speed current_link_speed; echo $(cat max_link_width current_link_width)";
+    assert_eq!(guest.expect(of), "8.0 GT/s PCIe\n2.5 GT/s PCIe\n8 1\n");
+}
+
+#[test]
+fn the_large_bar_lies_above_4_gib_and_the_iommu_is_on() {
+    let mut guest = shared();
+    let resource = guest.expect("sed -n 3p /sys/bus/pci/devices/0000:05:00.0/resource");
+    let numbers: Vec<u64> =
+        resource.split_whitespace().map(|number| u64::from_str_radix(&number[2..], 16).unwrap()).collect();
+    assert!(numbers[0] >= 4 << 30 && numbers[1] - numbers[0] + 1 == 8 << 30, "{resource}");
+    guest.expect("test -d /sys/bus/pci/devices/0000:01:00.0/iommu_group/devices/0000:01:00.0");
+}
+
+#[test]
+fn a_byte_stored_outside_is_read_inside_through_the_bar_file_of_the_kernel() {
+    let mut guest = shared();
+    let storage = guest.file("storage");
+    assert_eq!(fs::metadata(&storage).unwrap().len(), STORAGE_BYTES as u64);
+    // busybox has no mmap of a file of one's choice; devmem takes the bus address, which the kernel allows here.
+    let read = "address=$(sed -n '3s/ .*//p' /sys/bus/pci/devices/0000:01:00.0/resource); \
+                echo 1 >/sys/bus/pci/devices/0000:01:00.0/enable; devmem $((address + 0x3ffff0)) 32";
+    assert_eq!(guest.expect(read).trim(), format!("0x{0:X}{0:X}{0:X}{0:X}", BEFORE));
+}
+
+#[test]
+fn a_command_that_fails_says_so_with_both_its_outputs() {
+    let said = shared().run("echo one; echo two >&2; exit 3");
+    assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (3, "one\n", "two\n"));
+}
