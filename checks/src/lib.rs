@@ -19,17 +19,30 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn lanemark() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        // <target>/<profile>/deps/<test>-<hash>
-        let this = std::env::current_exe().expect("a test knows where it is");
-        let folder = this.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", "lanemark", "--target-dir"]);
-        cargo.arg(folder.parent().expect("a profile's folder is in target")).current_dir(root());
-        if !folder.ends_with("debug") {
-            cargo.arg("--profile").args(folder.file_name());
-        }
-        assert!(cargo.status().is_ok_and(|status| status.success()), "lanemark does not build");
-        folder.join("lanemark")
-    })
+    BUILT.get_or_init(|| built(&["--workspace", "--bin", "lanemark"]).join("lanemark"))
+}
+
+/// The folder with `liblanemark.so` and `liblanemark.a`, built likewise.
+///
+/// # Panics
+/// If they do not build.
+#[must_use]
+pub fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built(&["--package", "lanemark-capi"]))
+}
+
+/// Builds `what` in the profile the running test was built in; says where it lies then.
+fn built(what: &[&str]) -> PathBuf {
+    // <target>/<profile>/deps/<test>-<hash>
+    let this = std::env::current_exe().expect("a test knows where it is");
+    let folder = this.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked"]).args(what).arg("--target-dir");
+    cargo.arg(folder.parent().expect("a profile's folder is in target")).current_dir(root());
+    if !folder.ends_with("debug") {
+        cargo.arg("--profile").args(folder.file_name());
+    }
+    assert!(cargo.status().is_ok_and(|status| status.success()), "{what:?} does not build");
+    folder.to_owned()
 }

@@ -144,7 +144,7 @@ impl Card {
         let links = self.before.links.iter().map(|(function, link)| CardLink {
             device: function.to_string(),
             generation: link.generation.number(),
-            lanes: link.lanes.count(),
+            width_lanes: link.lanes.count(),
         });
         CardRecord {
             id: device.id().unwrap_or_default(),

@@ -387,6 +387,9 @@ fn a_library_user_peeks_pokes_bursts_and_copies_within_the_range() {
     let wanted: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     assert_eq!(copied[1..=wanted.len()], wanted);
     memory.copy_to(8192 - 5, b"hello").unwrap();
+    memory.calibrate(std::time::Duration::from_millis(20)).unwrap();
+    assert!(card.bytes("resource2")[..4096].iter().chain(&card.bytes("resource2")[8192..]).all(|byte| *byte == 0));
+    memory.copy_to(8192 - 5, b"hello").unwrap();
     assert_eq!(&card.bytes("resource2")[8187..8192], b"hello");
 
     for error in [
@@ -431,6 +434,7 @@ fn a_library_user_is_held_to_what_the_range_allows() {
         read.write_burst(0, &[1]).unwrap_err(),
         write_only.peek(64, Width::B4).unwrap_err(),
         both.copy_to(128, b"1").unwrap_err(),
+        both.calibrate(std::time::Duration::ZERO).unwrap_err(),
         both.copy_from(128, &mut [0]).unwrap_err(),
     ] {
         assert!(matches!(error, CardError::NotAllowed { .. }), "{error}");

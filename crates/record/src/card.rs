@@ -69,5 +69,5 @@ pub struct CardLink {
     /// Its generation: 1 to 5.
     pub generation: u8,
     /// Its width.
-    pub lanes: u8,
+    pub width_lanes: u8,
 }

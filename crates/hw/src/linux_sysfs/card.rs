@@ -7,9 +7,13 @@ use super::attachment::{Attachment, Consent, Place};
 use super::effective::MappedType;
 use super::window::Window;
 use super::{Address, CardError, Kind, Range, System};
+use crate::Destination;
+use crate::x86::buffer::Buffer;
+use crate::x86::copy_table::CopyTable;
 use lanemark_machine::Width;
 use lanemark_units::{BarOffset, MemoryType};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A device that this program loads and stores, in the ranges it named and nowhere else.
 ///
@@ -76,7 +80,7 @@ impl Card {
             let why = "stores would be merged and loads might be speculative";
             return Err(unsupported(format!("{} is {}, which is mapped as UC only: {why}", place.range, place.kind)));
         }
-        Ok(BarMapping { window: Window::open(device, place, memory_type)?, _lent: Arc::clone(&self.lent) })
+        Ok(BarMapping { window: Window::open(device, place, memory_type)?, copies: None, _lent: Arc::clone(&self.lent) })
     }
 
     /// How many mappings of it there are.
@@ -93,6 +97,8 @@ impl Card {
 #[derive(Debug)]
 pub struct BarMapping {
     window: Window,
+    /// Which copy for which length, once it was measured here.
+    copies: Option<CopyTable>,
     _lent: Arc<()>,
 }
 
@@ -167,8 +173,30 @@ impl BarMapping {
         self.window.check()
     }
 
-    /// Copies `bytes` to storage from `offset` on, by the machine's `memcpy`: in which order and how wide it stores is its
-    /// own affair, which is why registers are refused.
+    /// Measures, for about `limit`, which copy is the fastest for each length to this very mapping; from then on
+    /// [`copy_to`](BarMapping::copy_to) uses it. **Overwrites the range**, up to 4 MiB of it.
+    ///
+    /// # Errors
+    /// [`CardError::NotAllowed`], [`CardError::BusError`]; [`CardError::Os`] if memory is short.
+    pub fn calibrate(&mut self, limit: Duration) -> Result<(), CardError> {
+        /// The longest copy that is measured.
+        const MOST: u64 = 4 << 20;
+        let range = self.window.place().range;
+        self.check_storage("copy to", range.from)?;
+        let most = range.len().min(MOST);
+        let to = self.window.at(range.from, most)?;
+        let mut from = Buffer::new(most as usize).map_err(|error| {
+            self.window.device().os("allocating the source of copies to", self.window.device().path(""), error.into())
+        })?;
+        // SAFETY: `most` bytes of the range are mapped and writable, `from` is memory of its own and as long, and both are
+        // borrowed by nobody else.
+        let table = unsafe { CopyTable::measured_on(to, from.at(0), most as usize, Destination::Hot, limit) };
+        self.copies = Some(table);
+        self.window.check()
+    }
+
+    /// Copies `bytes` to storage from `offset` on, by the machine's `memcpy`, or by what [`calibrate`](Self::calibrate)
+    /// found: in which order and how wide it stores is its own affair, which is why registers are refused.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`], [`CardError::NotAllowed`], [`CardError::BusError`].
@@ -176,7 +204,12 @@ impl BarMapping {
         self.check_storage("copy to", offset)?;
         let at = self.window.at(offset, bytes.len() as u64)?;
         // SAFETY: the bytes lie in the mapped, writable range; no reference into it exists, so nothing overlaps.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
+        unsafe {
+            match &self.copies {
+                Some(table) => table.copy(at, bytes.as_ptr(), bytes.len()),
+                None => std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()),
+            }
+        }
         self.window.check()
     }
 

@@ -1,0 +1,60 @@
+//! Is `include/lanemark.h` what the exported functions are?
+
+use cbindgen::{Builder, Config, EnumConfig, Language, RenameRule};
+use std::path::Path;
+
+/// The header, made from the source.
+fn made() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = Config {
+        language: Language::C,
+        include_guard: Some("LANEMARK_H".to_owned()),
+        cpp_compat: true,
+        usize_is_size_t: true,
+        header: Some(HEAD.to_owned()),
+        enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
+        ..Config::default()
+    };
+    let builder = Builder::new().with_config(config).with_src(folder.join("src/lib.rs"));
+    let mut text = Vec::new();
+    builder.generate().unwrap().write(&mut text);
+    String::from_utf8(text).unwrap()
+}
+
+const HEAD: &str = "\
+/*
+ * lanemark.h: loads and stores to the BARs of a PCI device, in ranges named beforehand and nowhere else.
+ *
+ * Every function returns a lanemark_status; lanemark_message() says the rest in words. A handle is used by one thread at a
+ * time. On x86-64 Linux; elsewhere lanemark_attach refuses.
+ *
+ * Made from crates/capi/src; renewed by: LANEMARK_BLESS=1 cargo test -p lanemark-capi --test header
+ */";
+
+#[test]
+fn the_header_is_that_of_the_exports() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/lanemark.h");
+    let made = made();
+    if std::env::var_os("LANEMARK_BLESS").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    let renew = "LANEMARK_BLESS=1 cargo test -p lanemark-capi --test header";
+    assert!(there == made, "include/lanemark.h is not what the code says; renew it by: {renew}");
+}
+
+#[test]
+fn every_exported_function_is_in_the_header() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let header = made();
+    let mut exports = 0;
+    for file in ["lib.rs", "message.rs"] {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        for rest in text.split("extern \"C\" fn ").skip(1) {
+            let name = rest.split('(').next().unwrap();
+            assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
+            exports += 1;
+        }
+    }
+    assert_eq!(exports, 13, "the source is read as it was written");
+}
