@@ -5,6 +5,9 @@
 
 mod bad_input;
 mod commands;
+mod compare;
 mod ending;
 mod folder;
+mod gate;
 mod json;
+mod samples;
