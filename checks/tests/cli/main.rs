@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod commands;
+mod doctor;
 mod ending;
 mod folder;
 mod json;
