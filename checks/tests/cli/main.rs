@@ -6,6 +6,7 @@
 mod bad_input;
 mod commands;
 mod compare;
+mod doctor;
 mod ending;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[path = "../../../crates/hw/tests/fake_card/mod.rs"]
