@@ -6,10 +6,10 @@
 mod bad_input;
 mod commands;
 mod ending;
-mod folder;
-mod json;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[path = "../../../crates/hw/tests/fake_card/mod.rs"]
 mod fake_card;
+mod folder;
+mod json;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod real_card;

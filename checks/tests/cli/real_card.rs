@@ -54,7 +54,8 @@ fn options_of_a_card_want_a_card_and_one_only() {
         assert_eq!(outcome.code, Some(2), "{arguments:?}: {}{}", outcome.out, outcome.err);
         assert!(outcome.err.contains(hint), "{}", outcome.err);
     };
-    for option in [&["--bar", "2:0..64"][..], &["--enable"], &["--i-own-this-device"], &["--dry-run"], &["--emulated"]] {
+    for option in [&["--bar", "2:0..64"][..], &["--enable"], &["--i-own-this-device"], &["--dry-run"], &["--emulated"]]
+    {
         refused(&[&["bench", "--on", "host"], option].concat(), option[0]);
         refused(&[&["predict", "--on", "aws-f1"], option].concat(), option[0]);
     }
@@ -103,7 +104,10 @@ fn a_record_says_what_was_found_of_a_card_and_touched_of_it() {
     assert_eq!(found["was_enabled"], Value::Bool(false));
     assert!(found["emulated_because"].as_str().unwrap().contains("files below"));
     assert_eq!(found["ranges"].as_array().unwrap().len(), 2);
-    assert_eq!((&found["ranges"][0]["kind"], &found["ranges"][0]["is_kind_assumed"]), (&"storage".into(), &true.into()));
+    assert_eq!(
+        (&found["ranges"][0]["kind"], &found["ranges"][0]["is_kind_assumed"]),
+        (&"storage".into(), &true.into())
+    );
     assert_eq!(found["links"][0]["generation"], 4);
     let used = found["mappings"].as_array().unwrap().iter().filter(|mapping| mapping["is_used"] == true).count();
     assert_eq!(used, 3, "BAR2 as UC and WC, BAR0 as UC");
@@ -113,7 +117,10 @@ fn a_record_says_what_was_found_of_a_card_and_touched_of_it() {
         assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"]);
         assert_eq!(answer["delivery"]["known_by"], "read_back");
         assert!(answer["delivery"]["read_round_trip_ns"].is_number());
-        assert_eq!((&answer["ceiling"]["kind"], &answer["share_of_ceiling_percent"]), (&"unknown".into(), &Value::Null));
+        assert_eq!(
+            (&answer["ceiling"]["kind"], &answer["share_of_ceiling_percent"]),
+            (&"unknown".into(), &Value::Null)
+        );
     }
     let bytes = card.bytes("resource2");
     assert!(bytes[..4096].iter().chain(&bytes[8192..]).all(|byte| *byte == 0), "only the range is stored to");

@@ -80,7 +80,11 @@ impl Card {
             let why = "stores would be merged and loads might be speculative";
             return Err(unsupported(format!("{} is {}, which is mapped as UC only: {why}", place.range, place.kind)));
         }
-        Ok(BarMapping { window: Window::open(device, place, memory_type)?, copies: None, _lent: Arc::clone(&self.lent) })
+        Ok(BarMapping {
+            window: Window::open(device, place, memory_type)?,
+            copies: None,
+            _lent: Arc::clone(&self.lent),
+        })
     }
 
     /// How many mappings of it there are.
