@@ -11,11 +11,11 @@ fn every_command_that_wants_a_card_says_what_is_shown() {
     let mut wrong = Vec::new();
     let mut commands = 0;
     let wants_a_card = |block: &Block| block.has("guest");
-    for page in Page::all() {
+    for page in Page::all().into_iter().filter(|page| page.blocks().iter().any(wants_a_card)) {
         // A card that nobody has used, as a reader has it.
         with_decoding_off(&mut guest, |guest| {
             guest.expect("rm -rf page; mkdir page");
-            for block in page.blocks().into_iter().filter(wants_a_card) {
+            for block in page.blocks().iter().filter(|block| wants_a_card(block)) {
                 let exit: i32 = block.note("exit").unwrap_or("0").parse().unwrap();
                 for (command, shown) in block.commands() {
                     commands += 1;
