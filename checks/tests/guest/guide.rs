@@ -1,0 +1,36 @@
+//! Does every command of the documents that wants a card work, and say what is shown?
+
+use crate::shared;
+use crate::storage::with_decoding_off;
+use lanemark_checks::page::{Block, Page};
+use lanemark_checks::shown::missing;
+
+#[test]
+fn every_command_that_wants_a_card_says_what_is_shown() {
+    let mut guest = shared();
+    let mut wrong = Vec::new();
+    let mut commands = 0;
+    let wants_a_card = |block: &Block| block.has("guest");
+    for page in Page::all().into_iter().filter(|page| page.blocks().iter().any(wants_a_card)) {
+        // A card that nobody has used, as a reader has it.
+        with_decoding_off(&mut guest, |guest| {
+            guest.expect("rm -rf page; mkdir page");
+            for block in page.blocks().iter().filter(|block| wants_a_card(block)) {
+                let exit: i32 = block.note("exit").unwrap_or("0").parse().unwrap();
+                for (command, shown) in block.commands() {
+                    commands += 1;
+                    let said = guest.run(&format!("cd page; {command}"));
+                    let output = said.stdout + &said.stderr;
+                    let missing = missing(&shown, &output, block.note("varies"));
+                    if said.status != exit || missing.is_some() {
+                        let (status, at) = (said.status, format!("{}:{}", page.path, block.line));
+                        let what = format!("exit code {status} for {exit}, without the line {missing:?}");
+                        wrong.push(format!("{at}: $ {command}\n{what}\n{output}"));
+                    }
+                }
+            }
+        });
+    }
+    assert!(commands > 0, "no page has a command for the guest: the pages are not read");
+    assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
