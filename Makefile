@@ -49,7 +49,7 @@ reproduce: ## the papers under experiments/ against simulation and formula
 
 schemas: ## schemas/*.json from the code; a test compares them
 	@mkdir -p schemas
-	@for kind in platform record; do \
+	@for kind in platform record doctor; do \
 		$(LANEMARK) schema $$kind > schemas/.$$kind.json || { rm -f schemas/.$$kind.json; exit 1; }; \
 		mv schemas/.$$kind.json schemas/$$kind.json; \
 		echo "wrote schemas/$$kind.json"; \

@@ -2,6 +2,7 @@
 
 pub mod conformance;
 pub mod page;
+pub mod pci_dump;
 pub mod shown;
 
 use std::path::{Path, PathBuf};

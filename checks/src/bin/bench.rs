@@ -4,13 +4,15 @@
 //! alternate, and the ratio is taken round by round. Nothing here fails; `docs/performance.md` keeps a
 //! table with date and machine.
 
+use lanemark_checks::pci_dump;
+use lanemark_inventory::Inventory;
 use lanemark_machine::{Access, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
 use lanemark_model::predict;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Ticks};
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -27,6 +29,7 @@ fn main() {
     println!("{:<66} {:>14} {:>10} {:>10}", "what (median of 5 rounds)", "figure", "min", "max");
     simulator(&card);
     predictions(&card);
+    inventory();
     program();
 }
 
@@ -98,6 +101,24 @@ fn predictions(card: &Platform) {
     }
     row("formulas: million predictions a second, plan included", asked);
     row("  baseline: million plans built a second", built);
+}
+
+/// What `lspci -D -xxxx` prints of a machine with 500 functions, beside looking at each of its bytes once.
+fn inventory() {
+    let text = pci_dump::text(&pci_dump::functions(500));
+    let (mut read, mut looked_at) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        if black_box(Inventory::from_lspci(black_box(&text), Path::new("dump"))).is_err() {
+            return eprintln!("the dump was not read");
+        }
+        read.push(start.elapsed().as_secs_f64() * 1e3);
+        let start = Instant::now();
+        black_box(black_box(&text).lines().count());
+        looked_at.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    row("inventory: hex dump of 500 functions (6.8 MB) read, ms", read);
+    row("  baseline: its lines counted, ms", looked_at);
 }
 
 /// Whole processes: `--help` and the default `bench`, beside `true`.

@@ -7,7 +7,7 @@ pub const FLOORS: &[(u32, &[&str])] = &[
     (5, &["cli", "capi", "py"]),
     (4, &["advise", "fit", "experiment", "report"]),
     (3, &["model", "sim", "hw", "bench"]),
-    (2, &["platform", "machine", "dma", "record"]),
+    (2, &["platform", "machine", "dma", "record", "inventory"]),
     (1, &["wire"]),
     (0, &["units"]),
 ];

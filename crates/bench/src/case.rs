@@ -1,7 +1,7 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{Access, Clock, Facts, Fence, KernelCall, Region, Span, Verb, Width};
-use lanemark_record::{Pair, Way};
+use lanemark_record::{CorePair, Way};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// One variant of a question.
@@ -43,11 +43,11 @@ pub enum Through {
     /// No bytes: a call of the kernel.
     Kernel(KernelCall),
     /// No bytes: one core wakes a thread that sleeps on another.
-    Wake(Pair),
+    Wake(CorePair),
     /// A line from core to core and back, or one each way.
     Lines {
         /// Between whom.
-        pair: Pair,
+        pair: CorePair,
         /// Whether there is a line for each way.
         is_two: bool,
     },
@@ -64,6 +64,14 @@ impl Case {
     pub fn span(&self) -> Span {
         let at = BarOffset { offset: self.region.offset + self.alignment, ..self.region };
         Span { at, len: self.size, memory_type: self.memory_type }
+    }
+
+    /// Between which cores, where it is between two.
+    pub(crate) fn pair(&self) -> Option<CorePair> {
+        match self.through {
+            Through::Wake(pair) | Through::Lines { pair, .. } => Some(pair),
+            _ => None,
+        }
     }
 
     /// As records show it.

@@ -35,7 +35,8 @@ pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) 
             continue;
         }
         let plan = Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span))], 1);
-        let measured = measure(machine, &plan, 4096, effort)?;
+        // A stand-in is one figure of many: a tenth of a question's time is enough for it.
+        let measured = measure(machine, &plan, 4096, &effort.share(10))?;
         let rates: Vec<f64> =
             measured.per_pass_issue_ns().iter().filter(|ns| **ns > 0.0).map(|ns| SMALL as f64 * 1e9 / ns).collect();
         let rate = Summary::of(&rates).map(|summary| summary.p99);

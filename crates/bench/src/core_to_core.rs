@@ -15,12 +15,9 @@
 //! Method: core-to-core-latency, whose matrix anybody understands, with a median over many samples and its spread.
 
 use crate::case::{Axes, Case, Through};
-use crate::effort::Effort;
-use crate::error::BenchError;
 use crate::question::{LeftOut, Question};
-use crate::sampling::{answer, measure};
-use lanemark_machine::{Access, Channel, Clockwork, Facts, Lane, Machine, Op, Plan, Span, Width};
-use lanemark_record::{Answer, Detail, Pair, Quantity};
+use lanemark_machine::{Access, Channel, Clockwork, Facts, Lane, Op, Plan, Span, Width};
+use lanemark_record::{CorePair, Quantity};
 use lanemark_units::BarOffset;
 
 /// The catalogue row.
@@ -31,17 +28,16 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 8,
-    most_passes: 1 << 14,
-    accesses_per_pass: |_| 1,
-    ask: Some(ask),
+    most_passes: |_| 1 << 14,
+    // One there, one back.
+    accesses_per_pass: |_| 2,
+    ask: None,
     is_usual: false,
     left_out,
 };
 
 /// Cores of which all pairs are asked: 66.
 const MOST_CORES: u32 = 12;
-/// Samples of a pair: many, because a core that is shared spoils many.
-const SAMPLES: usize = 101;
 /// Bytes between two lines, so that no prefetcher takes one for the other's neighbour.
 const APART: u64 = 4096;
 
@@ -68,7 +64,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(memory_type) = facts.memory_types.first() else { return Vec::new() };
     let cores = cores(facts);
     let pairs = cores.iter().enumerate().flat_map(|(place, from_core)| {
-        cores[place + 1..].iter().map(|to_core| Pair { from_core: *from_core, to_core: *to_core })
+        cores[place + 1..].iter().map(|to_core| CorePair { from_core: *from_core, to_core: *to_core })
     });
     let eight = Access::Plain(Width::B8);
     let ways = [(eight, false), (eight, true), (Access::NonTemporal(Width::B8), false), (Access::Movdir64b, false)];
@@ -101,23 +97,12 @@ fn plan(case: &Case, passes: u64) -> Plan {
 }
 
 /// Two lanes that tell each other, one message each way a pass.
-pub(crate) fn exchange(pair: Pair, there: Channel, back: Channel, passes: u64) -> Plan {
+pub(crate) fn exchange(pair: CorePair, there: Channel, back: Channel, passes: u64) -> Plan {
     let lanes = vec![
         Lane { core: pair.from_core, body: vec![Op::Send(there), Op::Receive(back)] },
         Lane { core: pair.to_core, body: vec![Op::Receive(there), Op::Send(back)] },
     ];
     Plan { lanes, ..Plan::on_one_core(Vec::new(), passes) }
-}
-
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
-    let effort = Effort { samples: effort.samples.max(SAMPLES), ..*effort };
-    let measured = measure(machine, &plan(case, 1), question.most_passes, &effort)?;
-    let one_way = measured.per_pass_issue_ns().iter().map(|ns| ns / 2.0).collect();
-    let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(one_way));
-    if let Through::Lines { pair, .. } = case.through {
-        answer.detail = Some(Detail::Pair(pair));
-    }
-    Ok(answer)
 }
 
 #[cfg(test)]

@@ -18,10 +18,12 @@ use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::line_fit::line_fit;
+use crate::measured::Measured;
 use crate::question::Question;
-use crate::sampling::{Measured, answer, measure};
+use crate::rounds::Wanted;
+use crate::sampling::{answer, measure, measure_together};
 use lanemark_machine::{Access, DriverCall, Facts, Machine, Op, Plan, Stream, Verb, Width};
-use lanemark_record::{Answer, Quantity};
+use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -32,7 +34,7 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 8,
-    most_passes: 4096,
+    most_passes: |_| 4096,
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: true,
@@ -116,44 +118,64 @@ fn by_itself(
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
     let plan = Plan::on_one_core(vec![Op::Map(case.span())], 8);
-    let measured = measure(machine, &plan, question.most_passes, effort)?;
+    let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     let latencies = measured.per_pass_issue_ns();
-    Ok(answer(question, case, machine.facts(), &measured.with_latencies(latencies)))
+    Ok(answer(question, case, machine.facts(), &measured.with_latencies(latencies), effort))
 }
 
-/// The slope of time against calls.
+/// The slope of time against calls: of the medians of all samples, and of those of each round for its spread.
 fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
-    let mut points = Vec::new();
-    let mut last = None;
     let halved = |bytes: &u64| Some(bytes / 2).filter(|half| *half >= LEAST_CALL);
-    for call_bytes in std::iter::successors(Some(case.size), halved) {
-        let plan = Plan::on_one_core(vec![Op::Driver(call(case, call_bytes))], 1);
-        let measured = measure(machine, &plan, 1, effort)?;
-        points.push((case.size.div_ceil(call_bytes) as f64, measured.median_issue_ns()));
-        last = Some(measured);
-    }
-    let (Some(measured), Some(fit)) = (last, line_fit(&points)) else {
+    let calls: Vec<u64> = std::iter::successors(Some(case.size), halved).collect();
+    let wanted = |call_bytes: &u64| Wanted {
+        name: format!("calls of {call_bytes} B"),
+        plan: Plan::on_one_core(vec![Op::Driver(call(case, *call_bytes))], 1),
+        most_passes: 1,
+    };
+    // Each round has a slope, so many rounds of few samples tell more than few rounds of many.
+    let rounds = Effort { visit_samples: 2, least_rounds: effort.least_rounds.max(LEAST_SAMPLES as u64), ..*effort };
+    let mut measured = measure_together(machine, calls.iter().map(wanted).collect(), &rounds)?;
+    let line = |times: &dyn Fn(&Measured) -> f64| {
+        let points = calls.iter().zip(&measured);
+        let points = points.map(|(call_bytes, measured)| (case.size.div_ceil(*call_bytes) as f64, times(measured)));
+        line_fit(&points.filter(|(_, ns)| !ns.is_nan()).collect::<Vec<_>>())
+    };
+    let Some(fit) = line(&Measured::median_issue_ns) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(vec![fit.per_call_ns]));
+    let rounds = measured.iter().map(Measured::rounds).max().unwrap_or(0);
+    let slope = |round: u64| Some(line(&|measured| measured.median_issue_ns_in(round))?.per_call_ns);
+    let slopes: Vec<f64> = (0..rounds).filter_map(slope).collect();
+    let Some(smallest) = measured.pop() else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
+    let smallest = smallest.beside(&measured).with_latencies(slopes);
+    let mut answer = answer(question, case, machine.facts(), &smallest, effort);
     answer.fit = Some(fit);
     Ok(answer)
 }
 
-/// Through the driver minus through a pointer.
+/// Through the driver minus through a pointer, sample by sample of the same round.
 fn by_difference(
     question: &Question,
     machine: &mut dyn Machine,
     case: &Case,
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
-    let through_driver = measure(machine, &plan(case, 8), question.most_passes, effort)?;
     // The driver's loads are not fenced one by one either; the closing time stamp waits for all.
     let stream = Stream::over(case.verb, case.access, case.span());
-    let through_pointer =
-        measure(machine, &Plan::on_one_core(vec![Op::Stream(stream)], 8), question.most_passes, effort)?;
-    let pointer = through_pointer.median_issue_ns();
+    let pointer_plan = Plan::on_one_core(vec![Op::Stream(stream)], 8);
+    let wanted = [("driver", plan(case, 8)), ("pointer", pointer_plan)].map(|(name, plan)| Wanted {
+        name: name.to_owned(),
+        plan,
+        most_passes: (question.most_passes)(case),
+    });
+    let mut measured = measure_together(machine, wanted.into(), effort)?;
+    let (Some(pointer), Some(driver)) = (measured.pop(), measured.pop()) else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
     let calls = calls(case) as f64;
-    let differences = through_driver.per_pass_issue_ns().iter().map(|ns| (ns - pointer) / calls).collect();
-    Ok(answer(question, case, machine.facts(), &Measured::with_latencies(through_driver, differences)))
+    let differences = driver.minus_by_round_ns(&pointer).iter().map(|ns| ns / calls).collect();
+    let driver = driver.beside(&[pointer]).with_latencies(differences);
+    Ok(answer(question, case, machine.facts(), &driver, effort))
 }

@@ -13,7 +13,8 @@ use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::question::Question;
-use crate::sampling::{answer, measure};
+use crate::rounds::Wanted;
+use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Access, Facts, Fence, Machine, Op, Plan, Stream, Verb, Width};
 use lanemark_record::{Answer, Quantity};
 use lanemark_units::MemoryType;
@@ -26,7 +27,7 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 16,
-    most_passes: 1 << 14,
+    most_passes: |_| 1 << 14,
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: false,
@@ -88,15 +89,23 @@ fn without(case: &Case) -> Vec<Op> {
     vec![Op::Stream(Stream::over(Verb::Store, case.access, case.span()))]
 }
 
+/// The pass with the fence minus the pass without it, sample by sample of the same round.
 fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
     let passes = (question.simulated_passes)(case);
-    let with = measure(machine, &plan(case, passes), question.most_passes, effort)?;
+    let wanted = |name: &str, plan| Wanted { name: name.to_owned(), plan, most_passes: (question.most_passes)(case) };
     let stores = without(case);
-    let before = if stores.is_empty() {
-        0.0
-    } else {
-        measure(machine, &Plan::on_one_core(stores, passes), question.most_passes, effort)?.median_issue_ns()
+    let mut plans = vec![wanted("with the fence", plan(case, passes))];
+    if !stores.is_empty() {
+        plans.push(wanted("without it", Plan::on_one_core(stores, passes)));
+    }
+    let mut measured = measure_together(machine, plans, effort)?.into_iter();
+    let Some(with) = measured.next() else { return Err(BenchError::TooFewPoints { question: question.name }) };
+    let added = match measured.next() {
+        Some(bare) => {
+            let added = with.minus_by_round_ns(&bare);
+            return Ok(answer(question, case, machine.facts(), &with.beside(&[bare]).with_latencies(added), effort));
+        }
+        None => with.per_pass_issue_ns(),
     };
-    let added = with.per_pass_issue_ns().iter().map(|ns| ns - before).collect();
-    Ok(answer(question, case, machine.facts(), &with.with_latencies(added)))
+    Ok(answer(question, case, machine.facts(), &with.with_latencies(added), effort))
 }

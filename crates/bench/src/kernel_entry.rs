@@ -11,12 +11,9 @@
 
 use crate::case::{Axes, Case, Through};
 use crate::core_to_core::exchange;
-use crate::effort::Effort;
-use crate::error::BenchError;
 use crate::question::Question;
-use crate::sampling::{answer, measure};
-use lanemark_machine::{Channel, Facts, KernelCall, Machine, Op, Plan};
-use lanemark_record::{Answer, Detail, Pair, Quantity};
+use lanemark_machine::{Channel, Facts, KernelCall, Op, Plan};
+use lanemark_record::{CorePair, Quantity};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -26,16 +23,17 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 8,
-    most_passes: 1 << 14,
-    accesses_per_pass: |_| 1,
-    ask: Some(ask),
+    most_passes: |_| 1 << 14,
+    // Of a wake, one there and one back.
+    accesses_per_pass: |case| if matches!(case.through, Through::Wake(_)) { 2 } else { 1 },
+    ask: None,
     is_usual: false,
     left_out: |_| None,
 };
 
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
     let calls = KernelCall::ALL.map(Through::Kernel).into_iter();
-    let wake = (facts.cores > 1).then_some(Through::Wake(Pair { from_core: 0, to_core: 1 }));
+    let wake = (facts.cores > 1).then_some(Through::Wake(CorePair { from_core: 0, to_core: 1 }));
     calls.chain(wake).filter_map(|through| Case::of_nothing(facts, through)).collect()
 }
 
@@ -48,13 +46,4 @@ fn plan(case: &Case, passes: u64) -> Plan {
         }
         _ => Plan::on_one_core(Vec::new(), passes),
     }
-}
-
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
-    let measured = measure(machine, &plan(case, 1), question.most_passes, effort)?;
-    let Through::Wake(pair) = case.through else { return Ok(answer(question, case, machine.facts(), &measured)) };
-    let one_way = measured.per_pass_issue_ns().iter().map(|ns| ns / 2.0).collect();
-    let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(one_way));
-    answer.detail = Some(Detail::Pair(pair));
-    Ok(answer)
 }

@@ -22,8 +22,9 @@ pub struct Question {
     /// Passes of one sample where time is virtual.
     pub simulated_passes: fn(&Case) -> u64,
     /// The most passes of one sample where time is real; 1 where a second pass would hide what is asked for.
-    pub most_passes: u64,
-    /// Accesses in one pass that a latency is divided by; 1 for bandwidths.
+    pub most_passes: fn(&Case) -> u64,
+    /// What one pass has several of: accesses or messages that a latency is divided by, blocks of the case's size that a
+    /// bandwidth moves.
     pub accesses_per_pass: fn(&Case) -> u64,
     /// For questions that need several plans: how they are asked.
     pub ask: Option<AskItself>,

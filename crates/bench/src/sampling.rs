@@ -4,9 +4,13 @@ use crate::case::Case;
 use crate::delivery;
 use crate::effort::Effort;
 use crate::error::BenchError;
+use crate::measured::Measured;
 use crate::question::Question;
+use crate::rounds::{Wanted, in_rounds};
 use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
-use lanemark_record::{Answer, Bytes, Ceiling, CeilingKind, Quantity, Summary, Tlps, WaitShare};
+use lanemark_record::{
+    Answer, Bytes, Ceiling, CeilingKind, Detail, Dropped, Quantity, Summary, Tlps, WaitShare, doubts,
+};
 use lanemark_units::Ticks;
 
 /// The plan a case becomes on a machine with this clockwork, as [`ask`] runs it.
@@ -24,95 +28,71 @@ pub fn plan_for(question: &Question, case: &Case, clockwork: Clockwork, effort: 
 /// # Errors
 /// [`BenchError::Machine`] with the machine's own reason.
 pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let mut answers = ask_together(question, machine, std::slice::from_ref(case), effort, &mut |_| true);
+    answers.pop().unwrap_or_else(|| Err(interrupted(machine)))
+}
+
+/// Asks several cases of one question of one machine: where time is real, in rounds that visit each of them. A question
+/// that needs several plans for one case visits these in rounds, case after case.
+///
+/// `go_on` is asked before every visit, with how many cases are done. When it says no, or the machine is interrupted,
+/// cases that have samples are answered from these, and the others end with [`MachineError::Interrupted`]. There are as
+/// many results as cases, in their order.
+pub fn ask_together(
+    question: &Question,
+    machine: &mut dyn Machine,
+    cases: &[Case],
+    effort: &Effort,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Vec<Result<Answer, BenchError>> {
     if let Some(ask) = question.ask {
-        return ask(question, machine, case, effort);
+        let effort = effort.share(cases.len());
+        let each = cases.iter().enumerate().map(|(place, case)| {
+            if go_on(place) { ask(question, machine, case, &effort) } else { Err(interrupted(machine)) }
+        });
+        return each.collect();
     }
-    let plan = plan_for(question, case, machine.facts().clockwork, effort);
-    let measured = measure(machine, &plan, question.most_passes, effort)?;
-    Ok(answer(question, case, machine.facts(), &measured))
+    let clockwork = machine.facts().clockwork;
+    let wanted = |case: &Case| Wanted {
+        name: String::new(),
+        plan: plan_for(question, case, clockwork, effort),
+        most_passes: (question.most_passes)(case),
+    };
+    let measured = in_rounds(machine, cases.iter().map(wanted).collect(), effort, go_on);
+    let answers = measured.into_iter().zip(cases);
+    answers.map(|(measured, case)| Ok(answer(question, case, machine.facts(), &measured?, effort))).collect()
 }
 
-/// Samples of a plan and how many passes each has.
-pub(crate) struct Measured {
-    samples: Samples,
-    passes: u64,
-    /// Instead of the samples' own times.
-    latencies_ns: Option<Vec<f64>>,
+fn interrupted(machine: &dyn Machine) -> BenchError {
+    MachineError::Interrupted { machine: machine.facts().name.clone() }.into()
 }
 
-impl Measured {
-    /// The same run, standing for these latencies.
-    pub(crate) fn with_latencies(mut self, latencies_ns: Vec<f64>) -> Measured {
-        self.latencies_ns = Some(latencies_ns);
-        self
-    }
-
-    /// The same run, counted as `times` times as many passes.
-    pub(crate) fn counted_as(mut self, times: u64) -> Measured {
-        self.passes *= times;
-        self
-    }
-
-    /// Time to delivery of one pass, sample by sample.
-    pub(crate) fn per_pass_delivered_ns(&self) -> Vec<f64> {
-        self.samples.taken.iter().map(|sample| sample.delivered.as_ns() / self.passes as f64).collect()
-    }
-
-    /// Issue time of one pass, sample by sample.
-    pub(crate) fn per_pass_issue_ns(&self) -> Vec<f64> {
-        self.samples.taken.iter().map(|sample| sample.issue.as_ns() / self.passes as f64).collect()
-    }
-
-    /// The middle one of them.
-    pub(crate) fn median_issue_ns(&self) -> f64 {
-        Summary::of(&self.per_pass_issue_ns()).map_or(f64::NAN, |summary| summary.median)
-    }
-}
-
-/// Runs a plan; where time is real, with as many passes as a sample of the wanted length takes.
+/// Samples of one plan alone; where time is real, with as many passes as a sample of the wanted length takes.
 pub(crate) fn measure(
     machine: &mut dyn Machine,
     plan: &Plan,
     most_passes: u64,
     effort: &Effort,
 ) -> Result<Measured, MachineError> {
-    let mut plan = plan.clone();
-    let wanted = match machine.facts().clockwork {
-        Clockwork::Simulated => 1,
-        Clockwork::Real | Clockwork::Emulated => {
-            let sample = settle_passes(machine, &mut plan, most_passes, effort)?;
-            let affordable = effort.plan_length.0.checked_div(sample.0).unwrap_or(u64::MAX);
-            effort.samples.min(affordable.max(3) as usize)
-        }
-    };
-    let mut samples = Samples::wanted(wanted);
-    machine.run(&plan, &mut samples)?;
-    Ok(Measured { samples, passes: plan.passes, latencies_ns: None })
+    let wanted = Wanted { name: String::new(), plan: plan.clone(), most_passes };
+    let mut measured = measure_together(machine, vec![wanted], effort)?;
+    measured.pop().ok_or_else(|| MachineError::Interrupted { machine: machine.facts().name.clone() })
 }
 
-/// Raises passes until a sample is long enough to be told from the timer's step; says how long it is then.
-fn settle_passes(
+/// Samples of several plans that make one answer, in rounds, as many results as plans.
+pub(crate) fn measure_together(
     machine: &mut dyn Machine,
-    plan: &mut Plan,
-    most_passes: u64,
+    wanted: Vec<Wanted>,
     effort: &Effort,
-) -> Result<Ticks, MachineError> {
-    let mut trial = Samples::wanted(1);
-    loop {
-        machine.run(plan, &mut trial)?;
-        let sample = trial.taken.iter().map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
-        if sample >= effort.sample_length || plan.passes >= most_passes {
-            return Ok(sample);
-        }
-        let factor = effort.sample_length.0.checked_div(sample.0).unwrap_or(16).clamp(2, 16);
-        plan.passes = (plan.passes * factor).min(most_passes);
-    }
+) -> Result<Vec<Measured>, MachineError> {
+    in_rounds(machine, wanted, effort, &mut |_| true).into_iter().collect()
 }
 
 /// What the samples say.
-pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: &Measured) -> Answer {
-    let (samples, passes) = (&measured.samples, measured.passes);
-    let bytes = (case.size * passes) as f64;
+pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: &Measured, effort: &Effort) -> Answer {
+    let (samples, passes) = (&measured.samples, measured.passes());
+    let per_pass = (question.accesses_per_pass)(case);
+    let bytes = (case.size * per_pass * passes) as f64;
     let spans = |of: fn(&lanemark_machine::Sample) -> Ticks| -> Vec<f64> {
         samples.taken.iter().map(|sample| of(sample).as_ns()).collect()
     };
@@ -121,12 +101,16 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         let rates: Vec<f64> = spans.iter().filter(|ns| **ns > 0.0).map(|ns| bytes * 1e9 / ns).collect();
         Summary::of(&rates)
     };
-    let per_access = (passes * (question.accesses_per_pass)(case)) as f64;
+    let per_access = (passes * per_pass) as f64;
     let latencies = measured
         .latencies_ns
         .clone()
         .unwrap_or_else(|| delivered.iter().map(|ns| ns / per_access).collect::<Vec<f64>>());
     let is_bandwidth = question.quantity == Quantity::Bandwidth;
+    let samples_ns = if is_bandwidth { delivered.iter().map(|ns| ns / per_access).collect() } else { latencies };
+    let dropped =
+        Dropped { context_switches: samples.dropped.context_switches, clock_steps: samples.dropped.clock_steps };
+    let is_real = facts.clockwork != Clockwork::Simulated;
     let mut answer = Answer {
         question: question.name.to_owned(),
         target: facts.name.clone(),
@@ -134,7 +118,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         size_bytes: case.size,
         alignment_bytes: case.alignment,
         quantity: question.quantity,
-        latency_ns: if is_bandwidth { None } else { Summary::of(&latencies) },
+        latency_ns: if is_bandwidth { None } else { Summary::of(&samples_ns) },
         issue_rate_bytes_per_s: if is_bandwidth { rates(&issue) } else { None },
         delivered_rate_bytes_per_s: if is_bandwidth { rates(&delivered) } else { None },
         ceiling: Ceiling {
@@ -161,10 +145,14 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         }),
         timer_cost_ns: samples.timer_cost.as_ns(),
         passes,
-        samples_ns: if is_bandwidth { delivered.iter().map(|ns| ns / passes as f64).collect() } else { latencies },
+        // Virtual time has no spread to doubt.
+        doubts: if is_real { doubts(&samples_ns, dropped, effort.interval_percent) } else { Vec::new() },
+        samples_ns,
+        raw: measured.raw(),
+        dropped: Some(dropped),
         delivery: None,
         fit: None,
-        detail: None,
+        detail: case.pair().map(Detail::Pair),
     };
     delivery::tell(&mut answer, samples.delivery);
     answer

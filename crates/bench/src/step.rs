@@ -1,9 +1,10 @@
 //! Where a curve steps up, if it does, and how sure that is.
 //!
-//! The rule. Between two neighbouring places there is a *gap* if every place to the right is at least twice as high
-//! as every place to the left, and if that holds even when each place is moved towards the other side by six times
-//! its own spread (the median distance from its median). Neighbouring gaps are one step that takes several places
-//! to climb. Then:
+//! The rule. The height of a place is the 5th percentile of its samples: whoever else uses the core or its
+//! buffers can only make it wait longer, so the calmest samples are the truest. Its spread is the distance from
+//! there to the 10th percentile. Between two neighbouring places there is a *gap* if every place to the right is at
+//! least twice as high as every place to the left, and if that holds even when each place is moved towards the other
+//! side by twice its own spread. Neighbouring gaps are one step that takes several places to climb. Then:
 //!
 //! - one step is the answer, and it is where it begins;
 //! - no gap, and the right end less than twice as high as the left one: there is no step;
@@ -15,17 +16,28 @@
 /// How many times as high the right side must be.
 const TIMES: f64 = 2.0;
 /// How many spreads each place is moved towards the other side.
-const SPREADS: f64 = 6.0;
+const SPREADS: f64 = 2.0;
 /// Places a side must have.
 const PLACES: usize = 2;
 
 /// One place of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Height {
-    /// The median of its samples.
-    pub(crate) median: f64,
-    /// Their median distance from it.
-    pub(crate) mad: f64,
+    /// The 5th percentile of its samples.
+    pub(crate) low: f64,
+    /// From there to the 10th.
+    pub(crate) spread: f64,
+}
+
+impl Height {
+    /// Of these samples; `None` if there are none, or one is no number.
+    pub(crate) fn of(samples: &[f64]) -> Option<Height> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let percentile = |percent: usize| sorted.get((sorted.len().checked_sub(1)? * percent + 50) / 100).copied();
+        let (low, tenth) = (percentile(5)?, percentile(10)?);
+        sorted.iter().all(|sample| sample.is_finite()).then_some(Height { low, spread: tenth - low })
+    }
 }
 
 /// Why a curve has no one step.
@@ -72,12 +84,12 @@ impl NoStep {
 /// # Errors
 /// [`NoStep`] with the reason.
 pub(crate) fn steps(curve: &[Height]) -> Result<usize, NoStep> {
-    let is_sound = |height: &Height| height.median.is_finite() && height.median > 0.0 && height.mad.is_finite();
+    let is_sound = |height: &Height| height.low.is_finite() && height.low > 0.0 && height.spread.is_finite();
     if curve.len() < 2 * PLACES || !curve.iter().all(is_sound) {
         return Err(NoStep::TooFew);
     }
-    let highest = |left: &[Height]| left.iter().map(|h| h.median + SPREADS * h.mad).fold(0.0, f64::max);
-    let lowest = |right: &[Height]| right.iter().map(|h| h.median - SPREADS * h.mad).fold(f64::INFINITY, f64::min);
+    let highest = |left: &[Height]| left.iter().map(|h| h.low + SPREADS * h.spread).fold(0.0, f64::max);
+    let lowest = |right: &[Height]| right.iter().map(|h| h.low - SPREADS * h.spread).fold(f64::INFINITY, f64::min);
     let is_gap = |end: &usize| lowest(&curve[*end..]) >= TIMES * highest(&curve[..*end]);
     let gaps: Vec<usize> = (PLACES..=curve.len() - PLACES).filter(is_gap).map(|end| end - 1).collect();
     let begins = |place: &&usize| **place == 0 || !gaps.contains(&(**place - 1));
@@ -85,7 +97,7 @@ pub(crate) fn steps(curve: &[Height]) -> Result<usize, NoStep> {
     match &*begun {
         [one] => Ok(*one),
         [] => {
-            let end = |places: &[Height]| places.iter().map(|height| height.median).sum::<f64>() / places.len() as f64;
+            let end = |places: &[Height]| places.iter().map(|height| height.low).sum::<f64>() / places.len() as f64;
             let third = (curve.len() / 3).max(1);
             let times = end(&curve[curve.len() - third..]) / end(&curve[..third]);
             Err(if times < TIMES { NoStep::Level { times } } else { NoStep::Blurred { times } })
@@ -98,8 +110,25 @@ pub(crate) fn steps(curve: &[Height]) -> Result<usize, NoStep> {
 mod tests {
     use super::*;
 
-    fn curve(heights: &[f64], mad: f64) -> Vec<Height> {
-        heights.iter().map(|median| Height { median: *median, mad }).collect()
+    fn curve(heights: &[f64], spread: f64) -> Vec<Height> {
+        heights.iter().map(|low| Height { low: *low, spread }).collect()
+    }
+
+    #[test]
+    fn a_height_is_that_of_the_calmest_twentieth() {
+        let samples: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        assert_eq!(Height::of(&samples), Some(Height { low: 5.0, spread: 5.0 }));
+        assert_eq!(Height::of(&[7.0]), Some(Height { low: 7.0, spread: 0.0 }));
+        assert_eq!(Height::of(&[]), None);
+        assert_eq!(Height::of(&[1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn samples_that_somebody_spoilt_do_not_hide_a_step() {
+        // Seven of eight samples of each low place took five to forty times as long.
+        let spoilt = |low: f64| (0..200).map(move |n| if n % 8 == 0 { low } else { low * f64::from(5 + n % 35) });
+        let places = (0..20).map(|place| Height::of(&spoilt(if place < 8 { 20.0 } else { 350.0 }).collect::<Vec<_>>()));
+        assert_eq!(steps(&places.map(Option::unwrap).collect::<Vec<_>>()), Ok(7));
     }
 
     #[test]
@@ -110,10 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn a_step_must_be_clear_of_six_spreads_on_both_sides() {
-        // 10 + 6 x 0.5 = 13, doubled 26; 29 - 3 = 26.
-        assert_eq!(steps(&curve(&[10.0, 10.0, 29.0, 29.0], 0.5)), Ok(1));
-        let blurred = steps(&curve(&[10.0, 10.0, 28.9, 28.9], 0.5));
+    fn a_step_must_be_clear_of_two_spreads_on_both_sides() {
+        // 10 + 2 x 1.5 = 13, doubled 26; 29 - 3 = 26.
+        assert_eq!(steps(&curve(&[10.0, 10.0, 29.0, 29.0], 1.5)), Ok(1));
+        let blurred = steps(&curve(&[10.0, 10.0, 28.9, 28.9], 1.5));
         assert!(matches!(blurred, Err(NoStep::Blurred { .. })), "{blurred:?}");
     }
 

@@ -6,21 +6,23 @@
 //! On a card's memory (WC) ordinary stores combine; on ordinary memory (WB) non-temporal ones do.
 //! Unit: nanoseconds of one partial flush, the headline; the answer has the count, and the time of a line for each
 //! number of lines.
-//! Spoiled by: somebody else on the core or on its other hardware thread, which shares the buffers; hence many short
-//! samples, every number of lines in turn, round by round, and the median of all. Beyond the count the time must be
-//! the same for any number of lines, and below it far less: where the curve shows no such step, or several, the
-//! answer says so and has no count (`step.rs` has the rule).
+//! Spoiled by: somebody else on the core or on its other hardware thread, which shares the buffers and makes lines
+//! leave early; hence many short samples, every number of lines in turn, round by round, and the calmest of all.
+//! As long as the curve is blurred there are more rounds, up to four times as many. Where it shows no step then, or
+//! several, the answer says so and has no count (`step.rs` has the rule).
 //! Method: first done by hand on a Xeon (16 buffers, 46 ns).
 
 use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
+use crate::measured::Measured;
 use crate::question::Question;
-use crate::sampling::{answer, measure};
-use crate::step::{Height, steps};
+use crate::rounds::Wanted;
+use crate::sampling::{answer, measure_together};
+use crate::step::{Height, NoStep, steps};
 use lanemark_machine::{Access, Clockwork, Facts, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Summary};
-use lanemark_units::MemoryType;
+use lanemark_units::{MemoryType, Ticks};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -30,7 +32,7 @@ pub const QUESTION: Question = Question {
     cases,
     plan: |case, passes| plan(case, 1, passes),
     simulated_passes: |_| 1,
-    most_passes: 256,
+    most_passes: |_| 1,
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: false,
@@ -42,10 +44,14 @@ const LINE: u64 = 64;
 const MOST_LINES: u64 = 40;
 /// Lines of one pass, at least.
 const PASS_LINES: u64 = 256;
-/// Times that every number of lines is asked where time is real.
-const ROUNDS: usize = 9;
-/// Samples of each.
-const SAMPLES: usize = 5;
+/// Times that every number of lines is asked where time is real, before the curve is looked at.
+const ROUNDS: usize = 8;
+/// The longest that one look may take: four looks at three instructions stay below ten seconds.
+const LOOK: Ticks = Ticks::whole_ns(800_000_000);
+/// Looks at the curve, as long as it is blurred.
+const LOOKS: usize = 4;
+/// Samples of each, of one pass.
+const SAMPLES: usize = 21;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(region) = axes.region(facts, facts.storage()).filter(|region| region.len >= 2 * LINE) else {
@@ -91,36 +97,54 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
     let room = machine.facts().regions.iter().find(|region| region.at == case.region).map_or(0, |region| region.len);
     let fits = |lines: &u64| plan(case, *lines, 1).bytes_per_sample() <= room;
     let asked: Vec<u64> = (1..=MOST_LINES).filter(fits).collect();
-    let (rounds, effort) = match machine.facts().clockwork {
-        Clockwork::Simulated => (1, *effort),
-        Clockwork::Real | Clockwork::Emulated => (ROUNDS, Effort { samples: SAMPLES, ..*effort }),
+    let is_simulated = machine.facts().clockwork == Clockwork::Simulated;
+    let one_look = Effort {
+        sample_length: Ticks::ZERO,
+        visit_samples: SAMPLES,
+        most_samples: ROUNDS * SAMPLES,
+        // Whether there are enough is for the curve to say.
+        interval_percent: 0.0,
+        budget: LOOK,
+        ..*effort
     };
+    let wanted = |lines: &u64| Wanted {
+        name: format!("{lines} lines"),
+        plan: plan(case, *lines, 1),
+        most_passes: (question.most_passes)(case),
+    };
+    let mut looks: Vec<Measured> = Vec::new();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); asked.len()];
-    let mut last = None;
-    for _ in 0..rounds {
-        for (lines, times) in asked.iter().zip(&mut times) {
-            let plan = plan(case, *lines, 1);
-            let in_a_pass = (plan.bytes_per_sample() / LINE) as f64;
-            let measured = measure(machine, &plan, question.most_passes, &effort)?;
+    let mut found = Err(NoStep::TooFew);
+    for _ in 0..LOOKS {
+        let look = measure_together(machine, asked.iter().map(wanted).collect(), &one_look)?;
+        for (measured, times) in look.iter().zip(&mut times) {
+            let in_a_pass = (measured.plan.bytes_per_sample() / LINE / measured.passes()) as f64;
             times.extend(measured.per_pass_delivered_ns().iter().map(|ns| ns / in_a_pass));
-            last = Some(measured);
+        }
+        looks.extend(look);
+        let heights: Option<Vec<Height>> = times.iter().map(|times| Height::of(times)).collect();
+        found = heights.map_or(Err(NoStep::TooFew), |heights| steps(&heights));
+        let may_clear_up = matches!(found, Err(NoStep::Blurred { .. } | NoStep::Several(_)));
+        if is_simulated || !may_clear_up {
+            break;
         }
     }
-    let Some(measured) = last else { return Err(BenchError::TooFewPoints { question: question.name }) };
+    let Some(measured) = looks.pop() else { return Err(BenchError::TooFewPoints { question: question.name }) };
     let curve: Vec<CurvePoint> = asked
         .iter()
         .zip(&times)
         .filter_map(|(lines, times)| {
-            let summary = Summary::of(times)?;
-            Some(CurvePoint { lines: *lines, line_ns_median: summary.median, line_ns_mad: summary.mad })
+            let (height, summary) = (Height::of(times)?, Summary::of(times)?);
+            Some(CurvePoint { lines: *lines, line_ns_p5: height.low, line_ns_median: summary.median })
         })
         .collect();
-    let buffers = buffers(curve, LINE / case.access.width().map_or(LINE, Width::bytes));
+    let buffers = buffers(curve, LINE / case.access.width().map_or(LINE, Width::bytes), found);
     let flushes = match buffers.count {
         Some(count) => beyond(&buffers, count).collect(),
         None => Vec::new(),
     };
-    let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(flushes));
+    let measured = measured.beside(&looks).with_latencies(flushes);
+    let mut answer = answer(question, case, machine.facts(), &measured, effort);
     answer.bytes = None;
     answer.tlps = None;
     answer.detail = Some(Detail::Buffers(buffers));
@@ -133,11 +157,8 @@ fn beyond(buffers: &Buffers, count: u64) -> impl Iterator<Item = f64> {
     buffers.curve.iter().filter(move |point| point.lines > count).map(move |point| point.line_ns_median / flushes)
 }
 
-/// What the curve says.
-fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64) -> Buffers {
-    let heights: Vec<Height> =
-        curve.iter().map(|point| Height { median: point.line_ns_median, mad: point.line_ns_mad }).collect();
-    let found = steps(&heights);
+/// What the curve says, whose step is `found`.
+fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64, found: Result<usize, NoStep>) -> Buffers {
     let mut buffers = Buffers {
         count: None,
         because: String::new(),
@@ -155,7 +176,7 @@ fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64) -> Buffers {
             buffers.count = Some(count);
             buffers.because = format!(
                 "a line takes {:.1} ns with {count} at once and {:.1} ns with {}",
-                at.line_ns_median, next.line_ns_median, next.lines
+                at.line_ns_p5, next.line_ns_p5, next.lines
             );
             buffers.flush_ns = flush.map(|flush| flush.median);
             buffers.flush_spread_percent =
@@ -173,13 +194,16 @@ fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64) -> Buffers {
 mod tests {
     use super::*;
 
-    fn curve(line_ns: impl Fn(u64) -> f64) -> Vec<CurvePoint> {
-        (1..=MOST_LINES).map(|lines| CurvePoint { lines, line_ns_median: line_ns(lines), line_ns_mad: 0.5 }).collect()
+    fn of(line_ns: impl Fn(u64) -> f64) -> Buffers {
+        let point = |lines| CurvePoint { lines, line_ns_p5: line_ns(lines), line_ns_median: line_ns(lines) };
+        let curve: Vec<CurvePoint> = (1..=MOST_LINES).map(point).collect();
+        let heights: Vec<Height> = curve.iter().map(|point| Height { low: point.line_ns_p5, spread: 0.5 }).collect();
+        buffers(curve, 8, steps(&heights))
     }
 
     #[test]
     fn a_clear_step_gives_the_count_and_the_cost_of_a_flush() {
-        let found = buffers(curve(|lines| if lines <= 16 { 21.0 } else { 368.0 + (lines % 3) as f64 }), 8);
+        let found = of(|lines| if lines <= 16 { 21.0 } else { 368.0 + (lines % 3) as f64 });
         assert_eq!((found.count, found.curve.len()), (Some(16), 40));
         assert!((found.flush_ns.unwrap() - 46.125).abs() < 1e-9 && found.flush_spread_percent.unwrap() < 1.0);
         assert_eq!(found.because, "a line takes 21.0 ns with 16 at once and 370.0 ns with 17");
@@ -187,25 +211,18 @@ mod tests {
 
     #[test]
     fn a_curve_without_a_step_gives_no_number_and_the_reason() {
-        let found = buffers(curve(|lines| 20.0 + lines as f64 / 4.0), 8);
+        let found = of(|lines| 20.0 + lines as f64 / 4.0);
         assert_eq!((found.count, found.flush_ns, found.flush_spread_percent), (None, None, None));
         assert!(found.because.contains("no step"), "{}", found.because);
     }
 
     #[test]
     fn several_steps_are_named_and_none_is_chosen() {
-        let found = buffers(
-            curve(|lines| {
-                if lines <= 10 {
-                    20.0
-                } else if lines <= 16 {
-                    90.0
-                } else {
-                    360.0
-                }
-            }),
-            8,
-        );
+        let found = of(|lines| match lines {
+            ..=10 => 20.0,
+            11..=16 => 90.0,
+            _ => 360.0,
+        });
         assert_eq!(found.count, None);
         assert!(found.because.contains("10") && found.because.contains("16"), "{}", found.because);
     }

@@ -9,11 +9,12 @@
 
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)] // The names are those C programs write.
+#![allow(clippy::doc_markdown)] // Doc comments become those of the header.
 
 mod message;
 mod status;
 
-use lanemark_hw::linux_sysfs::{BarMapping, Card, CardError, Consent, Range, System};
+use lanemark_hw::linux_sysfs::{BarMapping, Card, CardError, Consent, NotARange, NotAnAddress, Range, System};
 use lanemark_machine::Width;
 use lanemark_units::MemoryType;
 pub use message::lanemark_message;
@@ -262,9 +263,10 @@ unsafe fn attach(
     // SAFETY: handed on to the caller.
     let (address, ranges, card) = unsafe { (text(address, "address")?, text(ranges, "ranges")?, card.as_mut()) };
     let card = card.ok_or(null("card"))?;
-    let address = address.parse().map_err(argument)?;
+    let address = address.parse().map_err(|error: NotAnAddress| argument(error.to_string()))?;
     let parts = ranges.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let ranges = parts.map(str::parse).collect::<Result<Vec<Range>, _>>().map_err(argument)?;
+    let ranges = parts.map(str::parse).collect::<Result<Vec<Range>, NotARange>>();
+    let ranges = ranges.map_err(|error| argument(error.to_string()))?;
     let known = LANEMARK_OWNS_DEVICE | LANEMARK_ENABLE;
     if flags & !known != 0 {
         return Err(argument(format!("flags {flags:#x}: use LANEMARK_OWNS_DEVICE and LANEMARK_ENABLE")));
@@ -311,8 +313,8 @@ fn null(what: &str) -> Failure {
     failed(lanemark_status::BadArgument, format!("{what} is null"))
 }
 
-fn argument(what: impl ToString) -> Failure {
-    failed(lanemark_status::BadArgument, what.to_string())
+fn argument(what: impl Into<String>) -> Failure {
+    failed(lanemark_status::BadArgument, what.into())
 }
 
 impl From<CardError> for Failure {

@@ -5,8 +5,9 @@
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_hw::linux_sysfs::Range;
+use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence};
-use lanemark_units::{MemoryType, SizeRange, parse_size};
+use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 
 /// How fast does a CPU talk to this card, how far is that from the limit, what did it wait for?
@@ -31,8 +32,12 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Fit parameters of a platform to published figures or to a record
     Fit(FitArgs),
+    /// What is plugged in, what is wrong with it, and what would mend it; changes nothing
+    Doctor(DoctorArgs),
     /// Render a record
     Report(ReportArgs),
+    /// Say what became faster or slower from one record to another
+    Compare(CompareArgs),
     /// List the built-in platforms
     Platforms,
     /// List the questions
@@ -77,7 +82,54 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
+    pub sampling: SamplingArgs,
+    #[command(flatten)]
     pub card: CardArgs,
+}
+
+/// How real targets are sampled.
+#[derive(Debug, Arguments)]
+#[command(next_help_heading = "Samples of real targets")]
+pub struct SamplingArgs {
+    /// The longest that one question should take of one target; every variant gets one round at the least [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub budget: Option<Ticks>,
+    /// How wide the 95 % interval of a median should be at most, in percent of the median [default: 2]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub interval: Option<f64>,
+    /// Write every raw sample to a Parquet file
+    #[arg(long, value_name = "FILE.parquet")]
+    pub samples: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Ticks, String> {
+    let wrong = || "a number of seconds from 0 to 86400, a day, is needed".to_owned();
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
+    Ticks::from_ns(seconds.ok_or_else(wrong)? * 1e9).map_err(|_| wrong())
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a percentage is needed, such as 5 or 2.5%".to_owned()),
+    }
+}
+
+#[derive(Debug, Arguments)]
+pub struct CompareArgs {
+    /// The record from before
+    #[arg(value_name = "RECORD")]
+    pub first: PathBuf,
+    /// The record from after
+    #[arg(value_name = "RECORD")]
+    pub second: PathBuf,
+    /// End with exit code 1 if something became slower by more than this beyond doubt: the whole interval lies above
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub fail_above: Option<f64>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Arguments)]
@@ -165,9 +217,73 @@ pub struct FitArgs {
     /// For records of several targets: whose answers to fit to
     #[arg(long, value_name = "TARGET")]
     pub of: Option<String>,
+    /// For unknown numbers of a platform file: take this value and do not fit it; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assumption, conflicts_with = "parameters")]
+    pub assume: Vec<(String, f64)>,
+    /// For unknown numbers: assume as many of those that the record leaves open as it takes to fit the others
+    #[arg(long, conflicts_with = "parameters")]
+    pub assume_rest: bool,
+    /// For unknown numbers: write the platform file, filled in
+    #[arg(long, value_name = "FILE", conflicts_with = "parameters")]
+    pub write: Option<PathBuf>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// `region.sram.read_ns=200`
+fn assumption(text: &str) -> Result<(String, f64), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.one_way_ns=150")?;
+    let value = value.trim().parse().map_err(|_| format!("'{value}' is no number"))?;
+    Ok((key.trim().to_owned(), value))
+}
+
+#[derive(Debug, Arguments)]
+pub struct DoctorArgs {
+    /// Look at a file or folder instead of this machine: lspci -xxxx or -vvv, a tar or copy of /sys
+    #[arg(long, value_name = "FILE|DIR")]
+    pub from: Option<PathBuf>,
+    /// Print one JSON document with every field of every capability
+    #[arg(long)]
+    pub json: bool,
+    /// Print a platform file for the card at this address, its latencies unknown
+    #[arg(long, value_name = "BDF", conflicts_with_all = ["json", "fail_on_finding"])]
+    pub as_platform: Option<Address>,
+    /// Write the platform file here instead of printing it
+    #[arg(long, value_name = "FILE", requires = "as_platform")]
+    pub output: Option<PathBuf>,
+    /// How long a device's read of host memory takes [default: 1000, assumed]
+    #[arg(long, value_name = "NS", value_parser = round_trip)]
+    pub round_trip: Option<f64>,
+    /// The processors that will talk to cards, such as 0-3,8: are the cards on their socket?
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuSet>,
+    /// The same machine some time before: errors that have grown since are told from old ones
+    #[arg(long, value_name = "FILE|DIR")]
+    pub earlier: Option<PathBuf>,
+    /// Exit with 1 if there is a finding of this severity or worse [default if given: costly]
+    #[arg(long, value_name = "SEVERITY", num_args = 0..=1, require_equals = true, default_missing_value = "costly")]
+    pub fail_on_finding: Option<AtLeast>,
+}
+
+fn round_trip(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(ns) if (1.0..=1e9).contains(&ns) => Ok(ns),
+        _ => Err(format!("'{text}' is no number of nanoseconds from 1 to 1e9")),
+    }
+}
+
+/// How bad a finding must be to count.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AtLeast {
+    /// Something fails or is lost
+    Broken,
+    /// Bandwidth or latency is lost
+    Costly,
+    /// It may cost something under some loads
+    Minor,
+    /// Anything
+    Hint,
 }
 
 #[derive(Debug, Arguments)]
@@ -183,7 +299,7 @@ pub struct ReportArgs {
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
     /// Which format
-    #[arg(value_name = "platform|record")]
+    #[arg(value_name = "platform|record|doctor")]
     pub format: Format,
 }
 
@@ -193,4 +309,6 @@ pub enum Format {
     Platform,
     /// Records
     Record,
+    /// What `doctor --json` prints
+    Doctor,
 }

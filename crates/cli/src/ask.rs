@@ -8,7 +8,8 @@ use crate::output;
 use crate::target::Target;
 use crate::work::{Task, work};
 use indicatif::{ProgressBar, ProgressStyle};
-use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question, measured_ceiling, question};
+use lanemark_advise::Verdict;
+use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, measured_ceiling, question};
 use lanemark_machine::{Clockwork, Fence, MachineError, Verb};
 use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Record, Skipped, file};
 use std::io::{IsTerminal, Write};
@@ -42,6 +43,15 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
         let message = "'host' has no formula: there is no platform file of it; name a platform";
         return Err(Failure::Usage(message.to_owned()));
     }
+    let sampling = &args.sampling;
+    let given = [
+        ("--budget", sampling.budget.is_some()),
+        ("--interval", sampling.interval.is_some()),
+        ("--samples", sampling.samples.is_some()),
+    ];
+    if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::Usage(format!("{flag}: a formula takes no samples; ask with `lanemark bench`")));
+    }
     if let Some(name) = args.on.iter().find(|name| card::address(name).is_some()) {
         let message = format!("'{name}' is a real card and has no formula: name a platform");
         return Err(Failure::Usage(message));
@@ -55,10 +65,39 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     let record = input::record(&args.record)?;
     output::check(&[&args.html], &[&args.record])?;
-    write_html(&record, &args.html)?;
+    let judged = judged(&record);
+    let news = judged.impossible.iter().chain(&judged.others).filter(|text| !record.warnings.contains(text));
+    let news: Vec<String> = news.cloned().collect();
+    let mut shown = record.clone();
+    shown.warnings.extend(news.iter().cloned());
+    write_html(&shown, &args.html)?;
     say(&format!("wrote {}", args.html.display()));
-    Ok(())
+    judged.others.iter().for_each(|text| say(text));
+    if judged.impossible.is_empty() { Ok(()) } else { Err(Failure::impossible(&judged.impossible)) }
 }
+
+/// What the limit gate says of a record.
+pub struct Judged {
+    /// What cannot be true.
+    pub impossible: Vec<String>,
+    /// What is only said.
+    pub others: Vec<String>,
+}
+
+/// Holds a record against the limit gate.
+pub fn judged(record: &Record) -> Judged {
+    let (impossible, others): (Vec<_>, Vec<_>) =
+        lanemark_advise::judgements(record).into_iter().partition(|judgement| judgement.verdict == Verdict::Impossible);
+    let texts = |judgements: Vec<lanemark_advise::Judgement>| judgements.into_iter().map(|found| found.text).collect();
+    Judged { impossible: texts(impossible), others: texts(others) }
+}
+
+/// An answer, or why there is none.
+type Answered = Result<Answer, BenchError>;
+/// Told how many cases are done; whether to go on.
+type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
+/// Asks cases that belong together of the target at a place; fewer answers than cases where it is to end.
+type Ask = fn(&mut Run, usize, &Question, &[Case], GoOn) -> Vec<Answered>;
 
 /// One run: whom, what, and what came out so far.
 struct Run {
@@ -70,6 +109,8 @@ struct Run {
     stand_ins: Vec<Option<[Ceiling; 2]>>,
     /// Why a target could not be asked to the end.
     failed: Option<String>,
+    /// Targets that do not answer any more.
+    gone: Vec<usize>,
 }
 
 impl Run {
@@ -100,69 +141,96 @@ impl Run {
         let work = work(&questions, &targets, &axes)?;
         skipped.extend(work.skipped);
         let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
-        output::check(&[args.record.as_deref(), page(args)].into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
+        let outputs = [args.record.as_deref(), page(args), args.sampling.samples.as_deref()];
+        output::check(&outputs.into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
         let record = Record { skipped, ..Record::new(command_line()) };
         let stand_ins = targets.iter().map(|_| None).collect();
-        Ok(Run { targets, tasks: work.tasks, effort: Effort::default(), record, stand_ins, failed: None })
+        Ok(Run { targets, tasks: work.tasks, effort: effort(args), record, stand_ins, failed: None, gone: Vec::new() })
     }
 
-    /// Asks every case of every question of every target, by `ask`.
-    fn ask_all(
-        &mut self,
-        interrupted: &AtomicBool,
-        ask: fn(&mut Run, usize, &Question, &Case) -> Result<Answer, BenchError>,
-    ) {
+    /// Asks every case of every question of every target, by `ask`, which is given those that belong together.
+    fn ask_all(&mut self, interrupted: &AtomicBool, ask: Ask) {
         let tasks = std::mem::take(&mut self.tasks);
         let bar = progress(tasks.len() as u64);
-        let mut gone = Vec::new();
-        for Task { question, place, case } in tasks {
+        for together in tasks.chunk_by(|a, b| (a.question.name, a.place) == (b.question.name, b.place)) {
+            let (question, place) = (together[0].question, together[0].place);
             // Whoever does not answer any more is not asked again.
-            if gone.contains(&place) {
+            if self.gone.contains(&place) {
                 continue;
             }
-            if interrupted.load(Ordering::Relaxed) {
+            let target = self.targets[place].facts().name.clone();
+            bar.set_message(format!("{} on {target}", question.name));
+            let done = bar.position();
+            let cases: Vec<Case> = together.iter().map(|task| task.case.clone()).collect();
+            let mut go_on = |cases: usize| {
+                bar.set_position(done + cases as u64);
+                !interrupted.load(Ordering::Relaxed)
+            };
+            let answers = ask(self, place, question, &cases, &mut go_on);
+            for (answer, case) in answers.into_iter().zip(&cases) {
+                self.keep(answer, question, place, case);
+            }
+            bar.set_position(done + together.len() as u64);
+            if self.record.interrupted || interrupted.load(Ordering::Relaxed) {
                 self.record.interrupted = true;
                 break;
             }
-            bar.set_message(format!("{} on {}", question.name, self.targets[place].facts().name));
-            match ask(self, place, question, &case) {
-                Ok(answer) => self.record.answers.push(answer),
-                Err(BenchError::Machine(MachineError::Unsupported(unsupported))) => self.record.skipped.push(Skipped {
-                    question: question.name.to_owned(),
-                    target: self.targets[place].facts().name.clone(),
-                    what: unsupported.what,
-                    because: unsupported.because,
-                }),
-                Err(BenchError::Machine(MachineError::Interrupted { .. })) => {
-                    self.record.interrupted = true;
-                    break;
-                }
-                Err(error) => {
-                    if matches!(error, BenchError::Machine(MachineError::Device { .. })) {
-                        gone.push(place);
-                        self.failed = Some(error.to_string());
-                    }
-                    let target = &self.targets[place].facts().name;
-                    self.record.warnings.push(format!("{} on {target}, {}: {error}", question.name, case.way()));
-                }
-            }
-            bar.inc(1);
         }
         bar.finish_and_clear();
     }
 
-    fn measure(&mut self, place: usize, question: &Question, case: &Case) -> Result<Answer, BenchError> {
-        let target = &mut self.targets[place];
-        let mut answer = lanemark_bench::ask(question, target.machine.as_mut(), case, &self.effort)?;
-        answer.formula = self.formula(place, question, case);
-        if question.quantity == Quantity::Bandwidth {
-            let ceiling = self.ceiling(place, case)?;
-            answer.hold_against(ceiling);
+    fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, place: usize, case: &Case) {
+        let target = &self.targets[place].facts().name;
+        match answer {
+            Ok(answer) => self.record.answers.push(answer),
+            Err(BenchError::Machine(MachineError::Unsupported(unsupported))) => self.record.skipped.push(Skipped {
+                question: question.name.to_owned(),
+                target: target.clone(),
+                what: unsupported.what,
+                because: unsupported.because,
+            }),
+            Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
+            Err(error) => {
+                let warning = format!("{} on {target}, {}: {error}", question.name, case.way());
+                let is_gone = matches!(error, BenchError::Machine(MachineError::Device { .. }));
+                // What every variant would say again is said once.
+                if !(is_gone && self.gone.contains(&place)) {
+                    self.record.warnings.push(warning);
+                }
+                if is_gone {
+                    self.gone.push(place);
+                    self.failed = Some(error.to_string());
+                }
+            }
         }
-        Ok(answer)
     }
 
-    fn predict(&mut self, place: usize, question: &Question, case: &Case) -> Result<Answer, BenchError> {
+    fn measure(&mut self, place: usize, question: &Question, cases: &[Case], go_on: GoOn) -> Vec<Answered> {
+        // A stand-in is measured first, for after Ctrl-C there would be none.
+        if question.quantity == Quantity::Bandwidth
+            && let Some(case) = cases.first()
+            && let Err(error) = self.ceiling(place, case)
+        {
+            return vec![Err(error)];
+        }
+        let answers = ask_together(question, self.targets[place].machine.as_mut(), cases, &self.effort, go_on);
+        let with_limit = answers.into_iter().zip(cases).map(|(answer, case)| {
+            let mut answer = answer?;
+            answer.formula = self.formula(place, question, case);
+            if question.quantity == Quantity::Bandwidth {
+                answer.hold_against(self.ceiling(place, case)?);
+            }
+            Ok(answer)
+        });
+        with_limit.collect()
+    }
+
+    fn predict(&mut self, place: usize, question: &Question, cases: &[Case], go_on: GoOn) -> Vec<Answered> {
+        let each = cases.iter().enumerate().take_while(|(done, _)| go_on(*done));
+        each.map(|(_, case)| self.predict_one(place, question, case)).collect()
+    }
+
+    fn predict_one(&mut self, place: usize, question: &Question, case: &Case) -> Answered {
         let target = &mut self.targets[place];
         let Some(formula) = &mut target.formula else { unreachable!("predict opens platforms only") };
         let mut answer = lanemark_bench::ask(question, formula, case, &self.effort)?;
@@ -172,7 +240,7 @@ impl Run {
             answer.hold_against(ceiling);
         }
         (answer.latency_ns, answer.issue_rate_bytes_per_s, answer.delivered_rate_bytes_per_s) = (None, None, None);
-        answer.samples_ns.clear();
+        (answer.samples_ns, answer.raw, answer.dropped) = (Vec::new(), Vec::new(), None);
         Ok(answer)
     }
 
@@ -191,6 +259,9 @@ impl Run {
 
     fn ceiling(&mut self, place: usize, case: &Case) -> Result<Ceiling, BenchError> {
         let target = &mut self.targets[place];
+        if target.facts().clockwork == Clockwork::Emulated {
+            return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
+        }
         if let Some(platform) = &target.platform {
             let span = case.span();
             let region = platform.region_at(span.at.bar, span.at.offset, span.len);
@@ -202,11 +273,7 @@ impl Run {
                     rate_bytes_per_s: Some(limit.rate.bytes_per_s()),
                     because: limit.because,
                 },
-                None => Ceiling {
-                    kind: CeilingKind::Unknown,
-                    rate_bytes_per_s: None,
-                    because: "no region of the platform holds the span".to_owned(),
-                },
+                None => unknown_ceiling("no region of the platform holds the span".to_owned()),
             });
         }
         if let Some(card) = &target.card {
@@ -217,7 +284,11 @@ impl Run {
             return Ok(Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because });
         }
         if self.stand_ins[place].is_none() {
-            let mut stand_in = |verb| measured_ceiling(target.machine.as_mut(), verb, &self.effort);
+            let mut stand_in = |verb| match measured_ceiling(target.machine.as_mut(), verb, &self.effort) {
+                Err(BenchError::Machine(error @ MachineError::Interrupted { .. })) => Err(error.into()),
+                Err(error) => Ok(unknown_ceiling(format!("its stand-in was not measured: {error}"))),
+                Ok(ceiling) => Ok::<_, BenchError>(ceiling),
+            };
             self.stand_ins[place] = Some([stand_in(Verb::Load)?, stand_in(Verb::Store)?]);
         }
         let [load, store] = self.stand_ins[place].clone().unwrap_or_else(|| unreachable!("measured just above"));
@@ -235,8 +306,8 @@ impl Run {
         }
         self.record.advice = lanemark_advise::best_ways(&self.record);
         self.record.findings = lanemark_advise::cliffs(&self.record);
-        let impossible: Vec<String> = self.record.answers.iter().filter_map(Answer::impossible).collect();
-        self.record.warnings.extend(impossible.iter().cloned());
+        let Judged { impossible, others } = judged(&self.record);
+        self.record.warnings.extend(impossible.iter().chain(&others).cloned());
         // What cannot be kept in a file can still be read on the screen.
         let written = self.write(args);
         let mut out = std::io::stdout().lock();
@@ -249,11 +320,7 @@ impl Run {
             say(&format!("wrote {}", path.display()));
         }
         if !impossible.is_empty() {
-            return Err(Failure::Check(format!(
-                "{} answers cannot be true:\n{}",
-                impossible.len(),
-                impossible.join("\n")
-            )));
+            return Err(Failure::impossible(&impossible));
         }
         if self.record.interrupted {
             return Err(Failure::Interrupted);
@@ -280,8 +347,18 @@ impl Run {
         if let Some(path) = html {
             write_html(&self.record, path)?;
         }
-        Ok([args.record.as_deref(), html].into_iter().flatten().collect())
+        if let Some(path) = &args.sampling.samples {
+            let table = lanemark_record::samples_table(&self.record)
+                .map_err(|error| Failure::Check(format!("{}: {error}", path.display())))?;
+            file::write_whole(path, &table).map_err(|error| Failure::Usage(error.to_string()))?;
+        }
+        let samples = args.sampling.samples.as_deref();
+        Ok([args.record.as_deref(), html, samples].into_iter().flatten().collect())
     }
+}
+
+fn unknown_ceiling(because: String) -> Ceiling {
+    Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because }
 }
 
 /// Where the page goes, if there is one.
@@ -305,6 +382,15 @@ pub fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {
         }
     }
     Ok(questions)
+}
+
+fn effort(args: &BenchArgs) -> Effort {
+    let usual = Effort::default();
+    Effort {
+        budget: args.sampling.budget.unwrap_or(usual.budget),
+        interval_percent: args.sampling.interval.unwrap_or(usual.interval_percent),
+        ..usual
+    }
 }
 
 pub fn axes(args: &BenchArgs) -> Axes {

@@ -204,7 +204,7 @@ fn accesses(out: &mut impl Write, machine: &mut dyn Machine, notes: &Notes, task
         let touched = notes.take();
         if !touched.is_empty() && last != question.name {
             last = question.name;
-            writeln!(out, "\n{last}: a sample has at most {} passes", question.most_passes)?;
+            writeln!(out, "\n{last}: a sample has at most {} passes", (question.most_passes)(case))?;
         }
         for touch in touched {
             writeln!(out, "  {touch}")?;

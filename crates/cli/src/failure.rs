@@ -23,6 +23,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Answers that cannot be true.
+    pub fn impossible(texts: &[String]) -> Failure {
+        let answers = if texts.len() == 1 { "1 answer".to_owned() } else { format!("{} answers", texts.len()) };
+        Failure::Check(format!("{answers} cannot be true:\n{}", texts.join("\n")))
+    }
+
     /// 1 a check failed, 2 usage or bad input, 77 skipped, 130 interrupted.
     pub const fn exit_code(&self) -> u8 {
         match self {

@@ -35,6 +35,7 @@ pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
     let text = match args.format {
         Format::Platform => lanemark_platform::schema(),
         Format::Record => lanemark_record::schema(),
+        Format::Doctor => lanemark_record::diagnosis::schema(),
     };
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }

@@ -5,12 +5,15 @@
 mod args;
 mod ask;
 mod card;
+mod compare;
+mod doctor;
 mod failure;
 mod input;
 mod listing;
 mod output;
 mod paper;
 mod target;
+mod unknown;
 mod work;
 
 use args::{Args, Command};
@@ -25,7 +28,9 @@ fn main() -> ExitCode {
         Command::Predict(args) => ask::predict(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Report(args) => ask::report(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Platforms => listing::platforms(),
         Command::Questions => listing::questions(),
         Command::Schema(args) => listing::schema(&args),

@@ -5,6 +5,7 @@ use crate::ask::{progress, spinner, terminal_width};
 use crate::failure::Failure;
 use crate::input;
 use crate::target::platform;
+use crate::unknown;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit as solve};
 use lanemark_record::{Reproduction, Verdict, file};
@@ -15,6 +16,7 @@ use std::path::Path;
 /// How far a fitted number may be from the one in its platform file, as a share: the file's digits.
 const SAME: f64 = 2e-3;
 
+/// The papers that there are.
 fn known() -> String {
     PAPERS.iter().map(|paper| paper.name).collect::<Vec<_>>().join(", ")
 }
@@ -90,6 +92,9 @@ struct Solved {
 /// `lanemark fit`
 pub fn fit(args: &FitArgs) -> Result<(), Failure> {
     end_on_ctrl_c()?;
+    if let Some(draft) = unknown::wanted(args)? {
+        return unknown::fit(args, draft);
+    }
     let mut solved = Vec::new();
     for name in &args.papers {
         match paper(name) {
@@ -147,7 +152,8 @@ fn fit_paper(paper: &Paper, solved: &mut Vec<Solved>) -> Result<(), Failure> {
 fn fit_record(args: &FitArgs, name: &str) -> Result<Solved, Failure> {
     let usage = |message: String| Failure::Usage(format!("{name}: {message}"));
     let (Some(on), false) = (&args.on, args.parameters.is_empty()) else {
-        let message = "to fit to a record, say which numbers of which platform: --on PLATFORM --parameter KEY";
+        let message = "to fit to a record, say which numbers of which platform: --on PLATFORM --parameter KEY; \
+                       or give a platform file in which some are unknown";
         return Err(usage(message.to_owned()));
     };
     let record = input::record(Path::new(name))?;

@@ -7,7 +7,7 @@ use crate::input;
 use lanemark_hw::HostMemory;
 use lanemark_machine::{Clockwork, Facts, Machine};
 use lanemark_model::FormulaMachine;
-use lanemark_platform::{PRESETS, Platform, preset};
+use lanemark_platform::{Draft, PRESETS, Platform, PlatformError};
 use lanemark_record::{Origins, Target as TargetRecord, TargetKind};
 use lanemark_sim::SimulatedMachine;
 use std::path::Path;
@@ -65,7 +65,7 @@ impl Target {
             },
             memcpy: facts.memcpy.clone(),
             platform: self.platform.as_ref().map(Platform::to_json),
-            origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted }),
+            origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted, unknown: 0 }),
             card: self.card.as_ref().map(|card| card.to_record(facts)),
         }
     }
@@ -73,13 +73,21 @@ impl Target {
 
 /// A platform by preset name or file.
 pub fn platform(name: &str) -> Result<Platform, Failure> {
-    let refused = |error: lanemark_platform::PlatformError| Failure::Usage(error.to_string());
-    if let Some(found) = preset(name) {
-        return found.map_err(refused);
+    draft(name)?.complete().map_err(refused)
+}
+
+fn refused(error: PlatformError) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// A platform by preset name or file, some of whose numbers may be unknown.
+pub fn draft(name: &str) -> Result<Draft, Failure> {
+    if let Some(found) = PRESETS.iter().find(|preset| preset.name == name) {
+        return Draft::parse(&format!("platforms/{name}.toml"), found.text).map_err(refused);
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     let bytes = input::read(Path::new(name), input::PLATFORM).map_err(|error| {
         Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', no address of a card (0000:01:00.0), and no readable file: {error}"))
     })?;
-    Platform::from_bytes(name, &bytes).map_err(refused)
+    Draft::from_bytes(name, &bytes).map_err(refused)
 }

@@ -1,5 +1,7 @@
 //! Least squares within bounds: Levenberg-Marquardt, and what the data say about the result.
 
+use crate::loose::{Loose, loose};
+
 /// One number to be found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -37,6 +39,8 @@ pub struct Fit {
     pub inseparable: Vec<(String, String)>,
     /// Parameters that no datum depends on.
     pub unseen: Vec<String>,
+    /// Sets of parameters that the data leave open, those above among them.
+    pub loose: Vec<Loose>,
 }
 
 /// Why there is no fit.
@@ -97,7 +101,34 @@ const INSEPARABLE: f64 = 0.999;
 /// [`FitError`]; evaluation errors are passed on with the values they happened at.
 pub fn fit(
     parameters: &[Parameter],
+    residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Result<Fit, FitError> {
+    solve_within(parameters, residuals, LeaveOneOut::Searched)
+}
+
+/// As [`fit`], for many data: without each datum in turn, one step is taken from the best values instead of a
+/// new search.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_many(
+    parameters: &[Parameter],
+    residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Result<Fit, FitError> {
+    solve_within(parameters, residuals, LeaveOneOut::OneStep)
+}
+
+/// How the values without one datum are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LeaveOneOut {
+    Searched,
+    OneStep,
+}
+
+fn solve_within(
+    parameters: &[Parameter],
     mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+    leave_one_out: LeaveOneOut,
 ) -> Result<Fit, FitError> {
     for parameter in parameters {
         if !(parameter.low <= parameter.start && parameter.start <= parameter.high) {
@@ -117,13 +148,20 @@ pub fn fit(
     let mut ranges: Vec<(f64, f64)> = values.iter().map(|value| (*value, *value)).collect();
     if data > parameters.len() {
         for skipped in 0..data {
-            let (without, ..) = search(parameters, values.clone(), &mut evaluate, Some(skipped))?;
+            let without = match leave_one_out {
+                LeaveOneOut::Searched => search(parameters, values.clone(), &mut evaluate, Some(skipped))?.0,
+                LeaveOneOut::OneStep => {
+                    let step = solve(&jacobian, &left, Some(skipped), 1e-6);
+                    moved(parameters, &values, &step)
+                }
+            };
             for (range, value) in ranges.iter_mut().zip(without) {
                 *range = (range.0.min(value), range.1.max(value));
             }
         }
     }
     let (inseparable, unseen) = separability(parameters, &values, &jacobian);
+    let loose = loose(parameters, &values, &jacobian, &left);
     let found = parameters
         .iter()
         .zip(&values)
@@ -135,7 +173,7 @@ pub fn fit(
             leave_one_out,
         })
         .collect();
-    Ok(Fit { found, residuals: left, inseparable, unseen })
+    Ok(Fit { found, residuals: left, inseparable, unseen, loose })
 }
 
 type Rows = Vec<Vec<f64>>;
@@ -159,12 +197,7 @@ fn search(
         let mut better = false;
         while damping < 1e12 {
             let step = solve(&jacobian, &left, skipped, damping);
-            let next: Vec<f64> = values
-                .iter()
-                .zip(&step)
-                .zip(parameters)
-                .map(|((value, step), parameter)| (value + step).clamp(parameter.low, parameter.high))
-                .collect();
+            let next = moved(parameters, &values, &step);
             let residuals = evaluate(&next)?;
             if sum_of_squares(&residuals, skipped) < before {
                 (values, left) = (next, residuals);
@@ -180,6 +213,13 @@ fn search(
         }
     }
     Ok((values, left, jacobian))
+}
+
+/// One step on, cut at the bounds.
+fn moved(parameters: &[Parameter], values: &[f64], step: &[f64]) -> Vec<f64> {
+    let of =
+        |((value, step), parameter): ((&f64, &f64), &Parameter)| (value + step).clamp(parameter.low, parameter.high);
+    values.iter().zip(step).zip(parameters).map(of).collect()
 }
 
 /// Rows by datum, columns by parameter; steps of 1e-4 of the value or of the bounds' distance.
@@ -319,6 +359,18 @@ mod tests {
                 .unwrap();
         let (least, most) = fit.found[0].leave_one_out;
         assert!((least - 2.0).abs() < 1e-6 && most > fit.found[0].value, "{fit:?}");
+    }
+
+    #[test]
+    fn one_step_without_a_datum_moves_as_far_as_a_search_where_the_problem_is_linear() {
+        let data = &[(1.0, 13.1), (2.0, 16.0), (5.0, 24.8), (9.0, 37.0)];
+        let start = [parameter("fixed", 1.0, 0.0, 100.0), parameter("slope", 1.0, 0.0, 100.0)];
+        let (searched, stepped) = (fit(&start, line(data)).unwrap(), fit_many(&start, line(data)).unwrap());
+        for (one, other) in searched.found.iter().zip(&stepped.found) {
+            assert!((one.value - other.value).abs() < 1e-9);
+            assert!((one.leave_one_out.0 - other.leave_one_out.0).abs() < 1e-3, "{one:?} {other:?}");
+            assert!((one.leave_one_out.1 - other.leave_one_out.1).abs() < 1e-3, "{one:?} {other:?}");
+        }
     }
 
     #[test]

@@ -9,8 +9,12 @@
 
 #![forbid(unsafe_code)]
 
+mod fill;
 mod least_squares;
+mod loose;
 mod of_record;
 
-pub use least_squares::{Fit, FitError, Found, Parameter, fit};
+pub use fill::{FillError, Filled, fill_in};
+pub use least_squares::{Fit, FitError, Found, Parameter, fit, fit_many};
+pub use loose::Loose;
 pub use of_record::{OfRecord, OfRecordError};

@@ -3,8 +3,9 @@
 use crate::Parameter;
 use lanemark_bench::{Axes, Case, Effort, Question, ask, question};
 use lanemark_machine::Machine;
-use lanemark_platform::{Origin, Platform};
-use lanemark_record::{Answer, Record};
+use lanemark_model::FormulaMachine;
+use lanemark_platform::{Draft, Origin, Platform};
+use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_sim::SimulatedMachine;
 
 /// Answers of one target of a record, asked again of a platform while some of its numbers are varied.
@@ -12,6 +13,8 @@ use lanemark_sim::SimulatedMachine;
 pub struct OfRecord {
     platform: Platform,
     keys: Vec<String>,
+    /// Lowest, start and highest of each key; from a platform's own value where there are none.
+    searched: Option<Vec<(f64, f64, f64)>>,
     data: Vec<Datum>,
 }
 
@@ -52,6 +55,23 @@ pub enum OfRecordError {
         /// What was asked for.
         key: String,
     },
+    /// Unknown numbers that no small step finds.
+    #[error("{platform}: {keys} are unknown whole numbers, which a fit cannot find: give each with --assume KEY=VALUE")]
+    UnknownWhole {
+        /// Which platform.
+        platform: String,
+        /// Which keys.
+        keys: String,
+    },
+    /// Nothing in a platform file is unknown.
+    #[error("{platform} has no unknown number: name those to fit with --parameter KEY")]
+    NothingUnknown {
+        /// Which platform.
+        platform: String,
+    },
+    /// What the platform says against the start of the search.
+    #[error("{0}")]
+    Start(String),
     /// Nothing in the record can be asked of the platform.
     #[error(
         "none of the {answers} answers can be asked of {platform}: it has other regions, instructions or memory types"
@@ -65,16 +85,8 @@ pub enum OfRecordError {
 }
 
 impl OfRecord {
-    /// The answers of `target` (or of the only one), to vary `keys` of `platform`.
-    ///
-    /// # Errors
-    /// [`OfRecordError`] if target or key are not there, or no answer can be asked of the platform.
-    pub fn new(
-        record: &Record,
-        target: Option<&str>,
-        platform: &Platform,
-        keys: &[String],
-    ) -> Result<OfRecord, OfRecordError> {
+    /// The target of this name, or the only one.
+    fn target(record: &Record, target: Option<&str>) -> Result<String, OfRecordError> {
         let mut targets: Vec<&str> = Vec::new();
         for answer in &record.answers {
             if !targets.contains(&answer.target.as_str()) {
@@ -86,6 +98,20 @@ impl OfRecord {
             (None, [only]) => only,
             _ => return Err(OfRecordError::WhichTarget { targets: targets.join(", ") }),
         };
+        Ok(target.to_owned())
+    }
+
+    /// The answers of `target` (or of the only one), to vary `keys` of `platform`.
+    ///
+    /// # Errors
+    /// [`OfRecordError`] if target or key are not there, or no answer can be asked of the platform.
+    pub fn new(
+        record: &Record,
+        target: Option<&str>,
+        platform: &Platform,
+        keys: &[String],
+    ) -> Result<OfRecord, OfRecordError> {
+        let target = Self::target(record, target)?;
         let mut distinct: Vec<String> = Vec::new();
         for key in keys {
             let (name, key) = (platform.name.clone(), key.clone());
@@ -99,21 +125,90 @@ impl OfRecord {
             }
         }
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
-        let data: Vec<Datum> = answers.iter().filter_map(|answer| datum(platform, answer)).collect();
-        if data.is_empty() {
-            return Err(OfRecordError::Nothing { answers: answers.len(), platform: platform.name.clone() });
-        }
-        Ok(OfRecord { platform: platform.clone(), keys: distinct, data })
+        let data = data(platform, &answers)?;
+        Ok(OfRecord { platform: platform.clone(), keys: distinct, searched: None, data })
     }
 
-    /// The keys as parameters, from a tenth to ten times of what the platform has now.
+    /// The answers of `target` (or of the only one), to find every unknown number of `draft`: at most 12 of a
+    /// question, of up to 4 KiB, evenly spread.
+    ///
+    /// # Errors
+    /// [`OfRecordError`] if the target is not there, nothing or a whole number is unknown, or no answer can be
+    /// asked of the platform.
+    pub fn of_draft(record: &Record, target: Option<&str>, draft: &Draft) -> Result<OfRecord, OfRecordError> {
+        let target = Self::target(record, target)?;
+        let unknowns = draft.unknowns();
+        let platform = || draft.name().to_owned();
+        let whole: Vec<&str> = unknowns.iter().filter(|row| row.is_whole).map(|row| row.key.as_str()).collect();
+        if !whole.is_empty() {
+            return Err(OfRecordError::UnknownWhole { platform: platform(), keys: whole.join(", ") });
+        }
+        if unknowns.is_empty() {
+            return Err(OfRecordError::NothingUnknown { platform: platform() });
+        }
+        let origin = Origin::Assumed("where the search begins".to_owned());
+        let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, row.start, &origin));
+        let started = started.and_then(Draft::complete).map_err(|error| OfRecordError::Start(error.to_string()))?;
+        let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
+        let data = data(&started, &few(&answers))?;
+        Ok(OfRecord {
+            platform: started,
+            keys: unknowns.iter().map(|row| row.key.clone()).collect(),
+            searched: Some(unknowns.iter().map(|row| (row.bounds.0, row.start, row.bounds.1)).collect()),
+            data,
+        })
+    }
+
+    /// The keys as parameters: from a tenth to ten times of what the platform has now; of a draft, from where
+    /// and between what its keys are searched, whatever the machine.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
-        let parameter = |key: &String| {
+        let parameter = |(place, key): (usize, &String)| {
+            let name = key.clone();
+            if let Some((low, start, high)) = self.searched.as_ref().map(|searched| searched[place]) {
+                return Parameter { name, start, low, high };
+            }
             let start = self.platform.number(key).map_or(0.0, |number| number.0);
-            Parameter { name: key.clone(), start, low: start / 10.0, high: start * 10.0 }
+            Parameter { name, start, low: start / 10.0, high: start * 10.0 }
         };
-        self.keys.iter().map(parameter).collect()
+        self.keys.iter().enumerate().map(parameter).collect()
+    }
+
+    /// The questions whose answers are used, with how many of each.
+    #[must_use]
+    pub fn questions(&self) -> Vec<(&'static str, usize)> {
+        let mut counts: Vec<(&'static str, usize)> = Vec::new();
+        for datum in &self.data {
+            match counts.iter_mut().find(|(name, _)| *name == datum.question.name) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((datum.question.name, 1)),
+            }
+        }
+        counts
+    }
+
+    /// Each answer beside what simulation and formula give with these values of the keys.
+    ///
+    /// # Errors
+    /// What the platform or the simulation says against the values.
+    pub fn compare(&self, values: &[f64]) -> Result<Vec<Residual>, String> {
+        let platform = self.platform_with(values)?;
+        let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
+        let mut formula = FormulaMachine::new(&platform, machine.facts());
+        let mut row = |datum: &Datum| {
+            let simulated = datum.ask(&mut machine)?.ok_or("the simulation gave no figure")?;
+            // No closed form is no error.
+            let formula = datum.ask(&mut formula).ok().flatten();
+            Ok(Residual {
+                what: datum.name.clone(),
+                unit: datum.unit().to_owned(),
+                measured: datum.measured,
+                simulated,
+                formula,
+                error_percent: 100.0 * (simulated / datum.measured - 1.0),
+            })
+        };
+        self.data.iter().map(&mut row).collect()
     }
 
     /// What each residual is about.
@@ -127,20 +222,64 @@ impl OfRecord {
     /// # Errors
     /// What the platform or the simulation says against the values.
     pub fn residuals(&self, values: &[f64]) -> Result<Vec<f64>, String> {
+        let platform = self.platform_with(values)?;
+        let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
+        let mut residual = |datum: &Datum| {
+            let simulated = datum.ask(&mut machine)?.ok_or("the simulation gave no figure")?;
+            Ok((simulated / datum.measured).ln())
+        };
+        self.data.iter().map(&mut residual).collect()
+    }
+
+    fn platform_with(&self, values: &[f64]) -> Result<Platform, String> {
         let mut platform = self.platform.clone();
         for (key, value) in self.keys.iter().zip(values) {
             let origin = Origin::FittedTo(vec!["a record".to_owned()]);
             platform = platform.with(key, *value, origin).map_err(|error| error.to_string())?;
         }
-        let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
-        let mut residual = |datum: &Datum| {
-            let effort = Effort { simulated_passes: Some(datum.passes), ..Effort::default() };
-            let answer = ask(datum.question, &mut machine, &datum.case, &effort).map_err(|error| error.to_string())?;
-            let simulated = headline(&answer).ok_or("the simulation gave no figure")?;
-            Ok((simulated / datum.measured).ln())
-        };
-        self.data.iter().map(&mut residual).collect()
+        Ok(platform)
     }
+}
+
+impl Datum {
+    /// What `machine` answers to the same case; `None` where it gives no figure.
+    fn ask(&self, machine: &mut dyn Machine) -> Result<Option<f64>, String> {
+        let effort = Effort { simulated_passes: Some(self.passes), ..Effort::default() };
+        let answer = ask(self.question, machine, &self.case, &effort).map_err(|error| error.to_string())?;
+        Ok(headline(&answer))
+    }
+
+    fn unit(&self) -> &'static str {
+        if self.question.quantity == Quantity::Bandwidth { "B/s" } else { "ns" }
+    }
+}
+
+/// At most this many answers of a question are fitted to: what a hundred more say, they say as well.
+const MOST_OF_A_QUESTION: usize = 12;
+
+/// Larger transfers say nothing about a time that a small one does not.
+const LARGEST_BYTES: u64 = 4096;
+
+/// A few answers of each question, evenly spread over all of them.
+fn few<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
+    let mut left: Vec<&Answer> = answers.iter().copied().filter(|answer| answer.size_bytes <= LARGEST_BYTES).collect();
+    let mut chosen = Vec::new();
+    while let Some(question) = left.first().map(|answer| answer.question.clone()) {
+        let (of_it, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|answer| answer.question == question);
+        let wanted = of_it.len().min(MOST_OF_A_QUESTION);
+        chosen.extend((0..wanted).map(|place| of_it[place * of_it.len() / wanted]));
+        left = others;
+    }
+    chosen
+}
+
+/// Those answers that can be asked of the platform.
+fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, OfRecordError> {
+    let data: Vec<Datum> = answers.iter().filter_map(|answer| datum(platform, answer)).collect();
+    if data.is_empty() {
+        return Err(OfRecordError::Nothing { answers: answers.len(), platform: platform.name.clone() });
+    }
+    Ok(data)
 }
 
 /// The figure an answer is about.

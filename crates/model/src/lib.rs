@@ -12,11 +12,13 @@
 mod bounds;
 mod ceiling;
 mod costs;
+mod dma;
 mod load;
 mod machine;
 mod predict;
 mod store;
 
 pub use ceiling::{Ceiling, ceiling, link_ceiling};
+pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
 pub use machine::FormulaMachine;
 pub use predict::{Bound, Prediction, predict};

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod draft;
 pub mod memcpy;
 pub mod memory_type;
 mod param;
@@ -17,6 +18,7 @@ mod read;
 mod schema;
 pub mod spec;
 
+pub use draft::{Draft, Unknown};
 pub use param::{Origin, Param};
 pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
@@ -89,17 +91,10 @@ impl Platform {
         path::number_at(self, key)
     }
 
-    /// How many numbers are given, assumed (defaults too) and fitted.
+    /// How many numbers are given, assumed (defaults too) and fitted; none of a platform is unknown.
     #[must_use]
     pub fn origins(&self) -> [u32; 3] {
-        let mut counts = [0; 3];
-        self.each_param(&mut |origin| {
-            counts[match origin {
-                Origin::Given(_) => 0,
-                Origin::Assumed(_) | Origin::Default(_) => 1,
-                Origin::FittedTo(_) => 2,
-            }] += 1;
-        });
-        counts
+        let [given, assumed, fitted, _] = draft::origins(self);
+        [given, assumed, fitted]
     }
 }

@@ -22,4 +22,7 @@ pub enum Origin {
     FittedTo(Vec<String>),
     /// Not in the file: the default, and what it stands for.
     Default(String),
+    /// Nobody knows it yet: how it may be found. Only a [`Draft`](crate::Draft) has such numbers, and lets
+    /// nobody see the value beside it.
+    Unknown(String),
 }

@@ -37,6 +37,7 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
     let raw = row.kind.take_f64(value).ok_or_else(|| refused(format!("is {value}; {}", row.kind.wanted())))?;
     let says = match &origin {
         Origin::Given(text) | Origin::Assumed(text) | Origin::Default(text) => said(text),
+        Origin::Unknown(_) => false,
         Origin::FittedTo(ids) => !ids.is_empty() && ids.iter().all(|id| said(id)),
     };
     if !says {

@@ -1,11 +1,13 @@
 //! From text to a checked platform, with every problem named: file, line, key, and what would be right.
 
 use crate::check::check;
+use crate::draft::Unknown;
 use crate::spec::{Key, Kind, Raw, Value};
-use crate::{Bar, Core, Driver, Endpoint, Link, Origin, Param, Platform, Region, RootComplex, SCHEMA};
+use crate::{Bar, Core, Draft, Driver, Endpoint, Link, Origin, Param, Platform, Region, RootComplex, SCHEMA};
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -49,12 +51,13 @@ pub(crate) struct Notes<'a> {
     /// Where each line but the first starts, in bytes.
     starts: Vec<usize>,
     problems: Vec<Problem>,
+    unknowns: Vec<Unknown>,
 }
 
 impl<'a> Notes<'a> {
     pub(crate) fn new(file: &'a str, text: &[u8]) -> Notes<'a> {
         let newlines = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        Notes { file, starts: newlines.map(|(at, _)| at + 1).collect(), problems: Vec::new() }
+        Notes { file, starts: newlines.map(|(at, _)| at + 1).collect(), problems: Vec::new(), unknowns: Vec::new() }
     }
 
     fn line(&self, byte: usize) -> usize {
@@ -168,6 +171,11 @@ impl Kind {
         }
     }
 
+    /// Whether its values are whole numbers.
+    pub(crate) const fn is_whole(&self) -> bool {
+        matches!(self, Kind::Count(..) | Kind::OneOf(_) | Kind::Size(..))
+    }
+
     fn take_whole(&self, whole: u64) -> Option<Raw> {
         let right = match self {
             Kind::Count(min, max) | Kind::Size(min, max) => (*min..=*max).contains(&whole),
@@ -243,6 +251,7 @@ impl<'a> Section<'a, '_> {
         };
         let (mut value, mut has_value) = (None, false);
         let (mut origin, mut origins) = (None, 0);
+        let mut unknown = None;
         for (part, content) in table {
             let (at, content) = (part.span().start, content.get_ref());
             match part.get_ref().as_ref() {
@@ -253,9 +262,10 @@ impl<'a> Section<'a, '_> {
                         self.problem(at, key.name, format!("is {}; {}", shown(content), key.kind.wanted()));
                     }
                 }
-                name @ ("source" | "assumed") => {
+                name @ ("source" | "assumed" | "unknown") => {
                     origins += 1;
                     match content.as_str().filter(|text| said(text)).map(str::to_owned) {
+                        Some(text) if name == "unknown" => unknown = Some(text),
                         Some(text) if name == "source" => origin = Some(Origin::Given(text)),
                         Some(text) => origin = Some(Origin::Assumed(text)),
                         None => {
@@ -280,6 +290,13 @@ impl<'a> Section<'a, '_> {
                 }
             }
         }
+        if let (Some(reason), false, 1) = (&unknown, has_value, origins) {
+            return self.unknown(key, line, reason, entry.span());
+        }
+        if unknown.is_some() && has_value {
+            self.problem(byte, key.name, "is unknown and has a value: write the one or the other".to_owned());
+            return None;
+        }
         if !has_value {
             self.problem(byte, key.name, format!("has no value; {}", key.kind.wanted()));
         }
@@ -292,6 +309,26 @@ impl<'a> Section<'a, '_> {
             );
         }
         Some(Param { value: value?, origin: origin?, line })
+    }
+
+    /// Notes a number that nobody knows yet; what stands in its place until then is where a search begins.
+    fn unknown<T: Value>(&mut self, key: &Key, line: usize, reason: &str, span: Range<usize>) -> Option<Param<T>> {
+        let Some((bounds, start)) = key.searched.zip(key.search_start()) else {
+            let message = "cannot be unknown: without it there is no platform; write value and source";
+            self.notes.at_line(line, self.path_of(key.name), message.to_owned());
+            return None;
+        };
+        self.notes.unknowns.push(Unknown {
+            key: self.path_of(key.name),
+            reason: reason.to_owned(),
+            line,
+            bounds,
+            start,
+            is_whole: key.kind.is_whole(),
+            span,
+        });
+        let value = T::from_raw(&key.kind.take_f64(start)?)?;
+        Some(Param { value, origin: Origin::Unknown(reason.to_owned()), line })
     }
 
     /// Notes a value that stands alone.
@@ -377,27 +414,10 @@ impl Platform {
     /// Reads a platform from `text`; `file` is for messages.
     ///
     /// # Errors
-    /// [`PlatformError`] with every problem of the file, by line.
+    /// [`PlatformError`] with every problem of the file, by line; in a file without any, with every number
+    /// that it says is unknown. [`Draft`] reads that one.
     pub fn parse(file: &str, text: &str) -> Result<Platform, PlatformError> {
-        let mut notes = Notes::new(file, text.as_bytes());
-        let (table, errors) = DeTable::parse_recoverable(text);
-        for error in &errors {
-            let span = error.span().unwrap_or_default();
-            let line = notes.line(span.start);
-            // What follows a mistake in its line is most often its consequence.
-            if notes.problems.iter().all(|problem| problem.line != line) {
-                let mut message = error.message().lines().collect::<Vec<_>>().join("; ");
-                if let ("duplicate key", Some(key)) = (error.message(), text.get(span)) {
-                    message = format!("duplicate key: {} may stand here once", shown_name(key));
-                }
-                notes.at_line(line, String::new(), format!("not TOML: {message}"));
-            }
-        }
-        let platform = if errors.is_empty() { read(table.get_ref(), &mut notes) } else { None };
-        match platform {
-            Some(platform) if notes.problems.is_empty() => Ok(platform),
-            _ => Err(PlatformError { problems: notes.problems() }),
-        }
+        Draft::parse(file, text)?.complete()
     }
 
     /// Reads a platform from the bytes of a file.
@@ -405,17 +425,43 @@ impl Platform {
     /// # Errors
     /// As [`Platform::parse`]; bytes that are not UTF-8 are a problem of their line.
     pub fn from_bytes(file: &str, bytes: &[u8]) -> Result<Platform, PlatformError> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Platform::parse(file, text),
-            Err(error) => {
-                let good = error.valid_up_to();
-                let message = format!("byte {good} is not UTF-8; a platform file is TOML, which is UTF-8 text");
-                let mut notes = Notes::new(file, bytes);
-                notes.at_byte(good, String::new(), message);
-                Err(PlatformError { problems: notes.problems() })
+        Draft::from_bytes(file, bytes)?.complete()
+    }
+}
+
+/// Reads `text`, and notes which numbers it says are unknown.
+pub(crate) fn parse(file: &str, text: &str) -> Result<(Platform, Vec<Unknown>), PlatformError> {
+    let mut notes = Notes::new(file, text.as_bytes());
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let span = error.span().unwrap_or_default();
+        let line = notes.line(span.start);
+        // What follows a mistake in its line is most often its consequence.
+        if notes.problems.iter().all(|problem| problem.line != line) {
+            let mut message = error.message().lines().collect::<Vec<_>>().join("; ");
+            if let ("duplicate key", Some(key)) = (error.message(), text.get(span)) {
+                message = format!("duplicate key: {} may stand here once", shown_name(key));
             }
+            notes.at_line(line, String::new(), format!("not TOML: {message}"));
         }
     }
+    let platform = if errors.is_empty() { read(table.get_ref(), &mut notes) } else { None };
+    let unknowns = std::mem::take(&mut notes.unknowns);
+    match platform {
+        Some(platform) if notes.problems.is_empty() => Ok((platform, unknowns)),
+        _ => Err(PlatformError { problems: notes.problems() }),
+    }
+}
+
+/// The text of a file's bytes.
+pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = error.valid_up_to();
+        let message = format!("byte {good} is not UTF-8; a platform file is TOML, which is UTF-8 text");
+        let mut notes = Notes::new(file, bytes);
+        notes.at_byte(good, String::new(), message);
+        PlatformError { problems: notes.problems() }
+    })
 }
 
 const TOP: &[&str] =

@@ -55,7 +55,7 @@ fn text_schema(pattern: &str) -> Value {
 
 fn key_schema(key: &Key) -> Value {
     let text = text_schema("\\S");
-    json!({
+    let mut schema = json!({
         "description": key.doc.trim(),
         "type": "object",
         "properties": {
@@ -64,10 +64,22 @@ fn key_schema(key: &Key) -> Value {
             "assumed": text,
             "fitted_to": {"type": "array", "items": text, "minItems": 1},
         },
-        "required": ["value"],
-        "oneOf": [{"required": ["source"]}, {"required": ["assumed"]}, {"required": ["fitted_to"]}],
+        "oneOf": [
+            {"required": ["value", "source"]},
+            {"required": ["value", "assumed"]},
+            {"required": ["value", "fitted_to"]},
+        ],
         "additionalProperties": false,
-    })
+    });
+    if key.searched.is_some() {
+        schema["properties"]["unknown"] = text;
+        if let Some(forms) = schema["oneOf"].as_array_mut() {
+            forms.push(json!({"required": ["unknown"]}));
+        }
+        // A number is known or it is not.
+        schema["dependentSchemas"] = json!({"unknown": {"maxProperties": 1}});
+    }
+    schema
 }
 
 fn part_schema(part: &Part) -> Value {
@@ -124,13 +136,14 @@ pub fn key_table() -> String {
         for name in part.texts {
             let _ = writeln!(text, "`{name}` is a plain text in quotes.\n");
         }
-        text.push_str("| key | meaning | value | default |\n| --- | --- | --- | --- |\n");
+        text.push_str("| key | meaning | value | default | unknown: sought from |\n| --- | --- | --- | --- | --- |\n");
         for key in part.keys {
             let wanted = key.kind.wanted();
             let wanted = wanted.strip_prefix("must be ").unwrap_or(&wanted);
             let default =
                 key.default.map_or("none: must be there".to_owned(), |(value, because)| format!("{value}: {because}"));
-            let _ = writeln!(text, "| `{}` | {} | {wanted} | {default} |", key.name, key.doc.trim());
+            let sought = key.searched.map_or("may not be".to_owned(), |(low, high)| format!("{low} to {high}"));
+            let _ = writeln!(text, "| `{}` | {} | {wanted} | {default} | {sought} |", key.name, key.doc.trim());
         }
         text.push('\n');
     }
@@ -149,6 +162,7 @@ fn param_json(raw: Raw, origin: &Origin) -> Value {
         Origin::Assumed(why) => json!({"value": value, "assumed": why}),
         Origin::FittedTo(ids) => json!({"value": value, "fitted_to": ids}),
         Origin::Default(why) => json!({"value": value, "assumed": format!("default: {why}")}),
+        Origin::Unknown(how) => json!({"unknown": how}),
     }
 }
 

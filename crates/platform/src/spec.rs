@@ -38,6 +38,19 @@ pub struct Key {
     pub kind: Kind,
     /// The value where the key is absent, as in a file, and what it stands for; `None` if it must be there.
     pub default: Option<(&'static str, &'static str)>,
+    /// Between which values a fit looks for it where a file says that it is unknown; `None` if a file must know.
+    pub searched: Option<(f64, f64)>,
+}
+
+impl Key {
+    /// Where a search for an unknown value begins: the geometric mean of the bounds, as the key takes it. It
+    /// depends on no machine.
+    #[must_use]
+    pub fn search_start(&self) -> Option<f64> {
+        let (low, high) = self.searched?;
+        let middle = (low * high).sqrt();
+        Some(if self.kind.is_whole() { middle.round() } else { middle })
+    }
 }
 
 /// What a checked value can be.
@@ -189,7 +202,9 @@ macro_rules! section {
             $(text { $($(#[$tdoc:meta])* $text:ident,)* })?
             $(
                 $(#[doc = $kdoc:literal])+
-                $key:ident: $type:ty = $kind:expr $(, default $default:literal because $because:literal)?;
+                $key:ident: $type:ty = $kind:expr
+                    $(, default $default:literal because $because:literal)?
+                    $(, unknown $low:literal to $high:literal)?;
             )*
         }
     ) => {
@@ -211,6 +226,7 @@ macro_rules! section {
                 doc: concat!($($kdoc),+),
                 kind: $kind,
                 default: section!(@default $($default, $because)?),
+                searched: section!(@searched $($low, $high)?),
             },)*];
 
             /// Reads the section; every problem in it is noted, and `None` comes back if there was one.
@@ -242,6 +258,8 @@ macro_rules! section {
     };
     (@default) => { None };
     (@default $default:literal, $because:literal) => { Some(($default, $because)) };
+    (@searched) => { None };
+    (@searched $low:literal, $high:literal) => { Some(($low, $high)) };
 }
 
 /// 2^63: larger than any BAR.
@@ -259,9 +277,9 @@ section! {
         /// Cores that may take part in a plan.
         cores: u32 = Kind::Count(1, 1024), default "1" because "one core";
         /// Clock while measuring.
-        clock_ghz: f64 = Kind::Number(0.1, 10.0);
+        clock_ghz: f64 = Kind::Number(0.1, 10.0), unknown 1.0 to 6.0;
         /// Cycles one iteration of a compiled loop of 1 to 8 B stores takes.
-        store_loop_cycles: f64 = Kind::Number(0.25, 100.0), default "1" because "an optimised loop stores once a cycle";
+        store_loop_cycles: f64 = Kind::Number(0.25, 100.0), default "1" because "an optimised loop stores once a cycle", unknown 0.5 to 20.0;
         /// Widest plain vector register.
         vector_bytes: u32 = Kind::OneOf(&[16, 32, 64]);
         /// Whether the core has MOVDIRI and MOVDIR64B.
@@ -269,31 +287,31 @@ section! {
         /// Which memcpy programs on it use.
         memcpy: Variant = Kind::Choice(Variant::NAMES);
         /// Stores that may have retired and not yet left the core.
-        store_buffer_entries: u32 = Kind::Count(1, 1024);
+        store_buffer_entries: u32 = Kind::Count(1, 1024), unknown 16.0 to 128.0;
         /// Write-combining buffers of 64 B.
-        wc_buffers: u32 = Kind::Count(1, 128);
+        wc_buffers: u32 = Kind::Count(1, 128), unknown 4.0 to 32.0;
         /// How a write-combining buffer that is not full is written out.
         wc_partial_flush: WcPartialFlush = Kind::Choice(WcPartialFlush::WORDS);
         /// Unfenced loads from WC memory that may be under way together.
         wc_loads_in_flight: u32 = Kind::Count(1, 128), default "1" because "no overlap of uncached loads";
         /// Buffers of 64 B that MOVNTDQA fills from WC memory; 0 if it is an ordinary load.
-        streaming_load_buffers: u32 = Kind::Count(0, 128);
+        streaming_load_buffers: u32 = Kind::Count(0, 128), unknown 4.0 to 32.0;
         /// Lines of WT, WP or WB memory that may be fetched together.
-        fill_buffers: u32 = Kind::Count(1, 128);
+        fill_buffers: u32 = Kind::Count(1, 128), unknown 4.0 to 32.0;
         /// Lines of WT, WP or WB memory a core keeps, the oldest given up first.
         cached_lines: u32 = Kind::Count(1, 1 << 20), default "512" because "a first-level data cache of 32 KiB";
         /// Latency of a load that hits the first-level cache.
-        cached_load_ns: Ticks = Kind::Ns(1e6);
+        cached_load_ns: Ticks = Kind::Ns(1e6), unknown 0.5 to 5.0;
         /// SFENCE with nothing to wait for.
-        sfence_ns: Ticks = Kind::Ns(1e6);
+        sfence_ns: Ticks = Kind::Ns(1e6), unknown 1.0 to 50.0;
         /// LFENCE with nothing to wait for.
-        lfence_ns: Ticks = Kind::Ns(1e6);
+        lfence_ns: Ticks = Kind::Ns(1e6), unknown 1.0 to 50.0;
         /// MFENCE or a locked instruction with nothing to wait for.
-        mfence_ns: Ticks = Kind::Ns(1e6);
+        mfence_ns: Ticks = Kind::Ns(1e6), unknown 5.0 to 100.0;
         /// Taking an interrupt and returning from it.
-        interrupt_ns: Ticks = Kind::Ns(1e6), default "1000" because "a short handler on a desktop kernel";
+        interrupt_ns: Ticks = Kind::Ns(1e6), default "1000" because "a short handler on a desktop kernel", unknown 200.0 to 5000.0;
         /// Reading the time-stamp counter once.
-        timestamp_ns: Ticks = Kind::Ns(1e6);
+        timestamp_ns: Ticks = Kind::Ns(1e6), unknown 5.0 to 50.0;
     }
 }
 
@@ -301,9 +319,9 @@ section! {
     /// What a kernel driver costs.
     Driver ["driver"] {
         /// One call, entry to return, besides the copying.
-        call_ns: Ticks = Kind::Ns(1e9);
+        call_ns: Ticks = Kind::Ns(1e9), unknown 50.0 to 5000.0;
         /// Mapping a range of a BAR into a process and giving it back (mmap and munmap).
-        map_ns: Ticks = Kind::Ns(1e9), default "2000" because "two system calls and the page tables of one page";
+        map_ns: Ticks = Kind::Ns(1e9), default "2000" because "two system calls and the page tables of one page", unknown 500.0 to 20000.0;
         /// Width of the loads and stores it copies with.
         copy_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]);
     }
@@ -313,9 +331,9 @@ section! {
     /// The way from a core to the root port.
     RootComplex ["root_complex"] {
         /// From a core to the root complex and back: after it a posted write is acknowledged to the core.
-        core_round_trip_ns: Ticks = Kind::Ns(1e6);
+        core_round_trip_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 1000.0;
         /// Posted writes it holds on their way to the link.
-        posted_queue_entries: u32 = Kind::Count(1, 4096);
+        posted_queue_entries: u32 = Kind::Count(1, 4096), unknown 8.0 to 128.0;
     }
 }
 
@@ -333,13 +351,13 @@ section! {
         /// Read Completion Boundary.
         rcb_bytes: u32 = Kind::OneOf(&[64, 128]), default "64" because "the reset value";
         /// From the last bit sent to the packet checked at the other end.
-        one_way_ns: Ticks = Kind::Ns(1e9);
+        one_way_ns: Ticks = Kind::Ns(1e9), unknown 20.0 to 1000.0;
         /// Posted header credits the endpoint advertises.
-        posted_header_credits: u32 = Kind::Count(1, 127);
+        posted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
         /// Posted data credits of 16 B the endpoint advertises.
-        posted_data_credits: u32 = Kind::Count(8, 2047);
+        posted_data_credits: u32 = Kind::Count(8, 2047), unknown 64.0 to 2047.0;
         /// Non-posted header credits the endpoint advertises.
-        nonposted_header_credits: u32 = Kind::Count(1, 127);
+        nonposted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
     }
 }
 
@@ -351,9 +369,9 @@ section! {
             name,
         }
         /// From a packet checked to the request at its region.
-        ingress_ns: Ticks = Kind::Ns(1e9);
+        ingress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
         /// From a region's answer to the completion at the link.
-        egress_ns: Ticks = Kind::Ns(1e9);
+        egress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
     }
 }
 
@@ -387,11 +405,11 @@ section! {
         /// What it is.
         kind: RegionKind = Kind::Choice(RegionKind::WORDS);
         /// Bytes of its data path: an access takes as many beats as aligned pieces it touches.
-        beat_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64, 128]);
+        beat_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64, 128]), unknown 4.0 to 64.0;
         /// Time between two beats.
-        beat_ns: Ticks = Kind::Ns(1e9);
+        beat_ns: Ticks = Kind::Ns(1e9), unknown 0.25 to 100.0;
         /// From a read request at the region to its first beat.
-        read_ns: Ticks = Kind::Ns(1e9);
+        read_ns: Ticks = Kind::Ns(1e9), unknown 5.0 to 2000.0;
         /// Entries, if it is a queue.
         fifo_entries: u32 = Kind::Count(1, 1 << 20), default "1024" because "deep enough for tests; only queues use it";
     }
@@ -512,8 +530,23 @@ mod tests {
             assert!(default_is_right(key, text), "{path}.{} = {text}", key.name);
             assert!(!because.trim().is_empty(), "{path}.{}", key.name);
         }
-        let wrong = Key { name: "x_ns", doc: "X.", kind: Kind::Ns(1.0), default: None };
+        let wrong = Key { name: "x_ns", doc: "X.", kind: Kind::Ns(1.0), default: None, searched: None };
         assert!(!default_is_right(&wrong, "2") && !default_is_right(&wrong, "2 3") && default_is_right(&wrong, "1"));
+    }
+
+    #[test]
+    fn an_unknown_value_is_looked_for_where_the_key_allows_it() {
+        for (path, key) in keys() {
+            let Some((low, high)) = key.searched else {
+                assert!(!key.name.ends_with("_ns"), "{path}.{}: every latency may be unknown", key.name);
+                continue;
+            };
+            let start = key.search_start().unwrap();
+            assert!(0.0 < low && low < start && start < high, "{path}.{}", key.name);
+            for value in [low, start, high] {
+                assert!(key.kind.take_f64(value).is_some(), "{path}.{} = {value}", key.name);
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One answer: a question, a target, a way, and what came out.
 
-use crate::{Delivery, Detail, Summary};
+use crate::{Delivery, Detail, Doubt, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +44,16 @@ pub struct Answer {
     pub timer_cost_ns: f64,
     /// Passes of one sample.
     pub passes: u64,
-    /// The samples themselves: nanoseconds of one pass, to delivery.
+    /// The samples themselves, in the order they were taken: nanoseconds of one pass, to delivery.
     pub samples_ns: Vec<f64>,
+    /// All samples, one list a plan of the question.
+    #[serde(default)]
+    pub raw: Vec<RawSamples>,
+    /// Samples that were taken and thrown away, by reason; absent where nobody counted.
+    pub dropped: Option<Dropped>,
+    /// What makes the headline figure doubtful.
+    #[serde(default)]
+    pub doubts: Vec<Doubt>,
     /// Straight-line fit over call counts, where the question makes one.
     pub fit: Option<LineFit>,
     /// What else the question found out.
@@ -61,24 +69,52 @@ impl Answer {
         };
         self.ceiling = ceiling;
     }
+}
 
-    /// Why this answer cannot be true, if so: a delivered rate above a computed ceiling, or bytes that
-    /// were claimed and did not arrive.
+/// The samples of one plan as they were taken: the lists are of one length, a sample a place. Times are of whole
+/// samples, with the timer's cost subtracted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawSamples {
+    /// Which of the question's plans; empty where it has one.
+    pub plan: String,
+    /// Passes of one sample.
+    pub passes: u64,
+    /// The round in which each was taken, from 0.
+    pub round: Vec<u64>,
+    /// Until the last instruction was issued.
+    pub issue_ns: Vec<f64>,
+    /// Until the last byte was accepted.
+    pub delivered_ns: Vec<f64>,
+    /// Those that were dropped, by their places in the lists; no other is.
+    pub dropped: Vec<DroppedSample>,
+}
+
+/// Why a sample was dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DroppedSample {
+    /// Its place in the lists, from 0.
+    pub place: u64,
+    /// `context_switch` or `clock_step`.
+    pub reason: String,
+}
+
+/// Samples that tell of something else than the question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dropped {
+    /// The core was given to somebody else, or the thread to another core.
+    pub context_switches: u64,
+    /// Two clocks disagree on how long the sample took.
+    pub clock_steps: u64,
+}
+
+impl Dropped {
+    /// All of them.
     #[must_use]
-    pub fn impossible(&self) -> Option<String> {
-        let about = || format!("{} on {}, {}, {} B", self.question, self.target, self.way, self.size_bytes);
-        if let Some(bytes) = self.bytes
-            && bytes.confirmed_bytes != bytes.claimed_bytes
-        {
-            let (confirmed, claimed) = (bytes.confirmed_bytes, bytes.claimed_bytes);
-            return Some(format!("{}: {confirmed} of {claimed} bytes arrived; the rate means nothing", about()));
-        }
-        // A rate and its ceiling are both computed in floating point: allow for their rounding only.
-        let share = self.share_of_ceiling_percent.filter(|share| *share > 100.0 + 1e-6)?;
-        (self.ceiling.kind == CeilingKind::Computed).then(|| {
-            let causes = "a wrong size counted, issue taken for delivery, seconds dropped from a timer";
-            format!("{}: {share:.1} % of the limit ({}); likely causes: {causes}", about(), self.ceiling.because)
-        })
+    pub const fn count(&self) -> u64 {
+        self.context_switches.saturating_add(self.clock_steps)
     }
 }
 

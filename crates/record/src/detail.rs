@@ -10,7 +10,7 @@ pub enum Detail {
     /// How many buffers there are, and the curve that shows it.
     Buffers(Buffers),
     /// Which two cores it is about.
-    Pair(Pair),
+    Pair(CorePair),
 }
 
 /// How many write-combining or fill buffers a core has.
@@ -38,16 +38,16 @@ pub struct Buffers {
 pub struct CurvePoint {
     /// Lines written at once.
     pub lines: u64,
-    /// Time of one line, the median of all rounds.
+    /// Time of one line in the calmest samples: 5 % of them took less.
+    pub line_ns_p5: f64,
+    /// Time of one line in the middle one.
     pub line_ns_median: f64,
-    /// The median distance from it.
-    pub line_ns_mad: f64,
 }
 
 /// Two cores, counted as plans count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Pair {
+pub struct CorePair {
     /// The one whose timestamps count.
     pub from_core: u32,
     /// The one that answers.

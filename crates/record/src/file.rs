@@ -1,6 +1,6 @@
 //! Records as files: written whole or not at all, read with every mistake named.
 
-use crate::{Record, SCHEMA};
+use crate::{OLDEST_SCHEMA, Record, SCHEMA};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Unexpected, Visitor};
 use std::fmt;
 use std::fs::Metadata;
@@ -110,11 +110,36 @@ fn permissions() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o644)
 }
 
-/// The record as indented JSON without a final newline.
+/// The record as indented JSON without a final newline; a list of numbers stands on one line.
 #[must_use]
 pub fn to_json<T: serde::Serialize>(value: &T) -> String {
     // Only a map with keys that are no strings, or a failing `Serialize`, can fail; our types have neither.
-    serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
+    let mut joined = String::with_capacity(text.len());
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        joined.push_str(line);
+        // Strings have no raw line breaks, so a line that ends in a bracket opens a list.
+        let is_list = line.ends_with('[') && lines.peek().is_some_and(|next| is_number(next));
+        while is_list && let Some(number) = lines.next_if(|next| is_number(next)) {
+            joined.push_str(number.trim_start());
+            if number.ends_with(',') {
+                joined.push(' ');
+            }
+        }
+        if is_list && let Some(end) = lines.next_if(|next| next.trim_start().starts_with(']')) {
+            joined.push_str(end.trim_start());
+        }
+        if lines.peek().is_some() {
+            joined.push('\n');
+        }
+    }
+    joined
+}
+
+/// Whether a line of indented JSON is an element of a list and a number.
+fn is_number(line: &str) -> bool {
+    line.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit())
 }
 
 /// Reads the record at `path`.
@@ -203,10 +228,10 @@ impl<'de> DeserializeSeed<'de> for Schema<'_> {
 impl Visitor<'_> for Schema<'_> {
     type Value = ();
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the whole number {SCHEMA} for the key `schema`")
+        write!(f, "a whole number from {OLDEST_SCHEMA} to {SCHEMA} for the key `schema`")
     }
     fn visit_u64<E: serde::de::Error>(self, found: u64) -> Result<(), E> {
-        if found == u64::from(SCHEMA) {
+        if (u64::from(OLDEST_SCHEMA)..=u64::from(SCHEMA)).contains(&found) {
             return Ok(());
         }
         if found > u64::from(SCHEMA) {
@@ -242,12 +267,38 @@ mod tests {
     }
 
     #[test]
-    fn this_schema_is_read_and_the_next_one_refused() {
+    fn this_schema_and_the_one_before_are_read_and_those_beyond_refused() {
         let text = to_json(&record());
         assert!(from_bytes(text.as_bytes(), Path::new("r")).is_ok());
-        let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
-        let error = from_bytes(newer.as_bytes(), Path::new("r")).unwrap_err();
-        assert!(matches!(error, RecordError::Newer { line: 2, found: 2, .. }), "{error}");
+        let of = |schema: u32| text.replacen("\"schema\": 2", &format!("\"schema\": {schema}"), 1);
+        let error = from_bytes(of(3).as_bytes(), Path::new("r")).unwrap_err();
+        assert!(matches!(error, RecordError::Newer { line: 2, found: 3, .. }), "{error}");
+        assert!(from_bytes(of(1).as_bytes(), Path::new("r")).is_ok());
+        assert!(matches!(from_bytes(of(0).as_bytes(), Path::new("r")), Err(RecordError::Malformed { line: 2, .. })));
+    }
+
+    #[test]
+    fn a_list_of_numbers_stands_on_one_line_and_nothing_else_does() {
+        let value = serde_json::json!({"a": [1, -2.5, 3e300], "b": ["[", "1"], "c": [[1], []], "d": [{"e": [0]}]});
+        let lines = [
+            "{",
+            "  \"a\": [1, -2.5, 3e+300],",
+            "  \"b\": [",
+            "    \"[\",",
+            "    \"1\"",
+            "  ],",
+            "  \"c\": [",
+            "    [1],",
+            "    []",
+            "  ],",
+            "  \"d\": [",
+            "    {",
+            "      \"e\": [0]",
+            "    }",
+            "  ]",
+            "}",
+        ];
+        assert_eq!(to_json(&value), lines.join("\n"));
     }
 
     #[test]

@@ -8,25 +8,41 @@
 
 mod answer;
 mod card;
+mod comparison;
 mod delivery;
 mod detail;
+pub mod diagnosis;
+mod doubt;
 mod experiment;
 pub mod file;
+mod interval;
+mod residual;
+mod samples_file;
 mod summary;
 
-pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
+pub use answer::{
+    Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Tlps,
+    WaitShare, Way,
+};
 pub use card::{Card, CardLink, CardMapping, CardRange};
+pub use comparison::{Alone, Change, Comparison, Pair};
 pub use delivery::{Delivery, KnownBy};
-pub use detail::{Buffers, CurvePoint, Detail, Pair};
+pub use detail::{Buffers, CorePair, CurvePoint, Detail};
+pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
+pub use interval::{Interval, LEAST_SAMPLES};
+pub use residual::Residual;
+pub use samples_file::samples_table;
 pub use summary::Summary;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the record format this code writes, and the newest it reads.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+/// The oldest it reads. What records of it did not say yet is absent in what is read.
+pub const OLDEST_SCHEMA: u32 = 1;
 
 /// What one run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -131,6 +147,14 @@ pub struct Origins {
     pub assumed: u32,
     /// Fitted to measurements by `lanemark fit`.
     pub fitted: u32,
+    /// Not known to anybody yet; absent where there are none, and none are where something was simulated.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unknown: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(unknown: &u32) -> bool {
+    *unknown == 0
 }
 
 /// Something that was not asked or not answered.

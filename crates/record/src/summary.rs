@@ -1,5 +1,6 @@
 //! Many samples as a few numbers that say which they are.
 
+use crate::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,8 @@ pub struct Summary {
     pub max: f64,
     /// The median distance from the median.
     pub mad: f64,
+    /// The 95 % interval of the median; absent where there are fewer than eight samples, as of a simulation.
+    pub ci95: Option<Interval>,
 }
 
 impl Summary {
@@ -39,29 +42,36 @@ impl Summary {
             return None;
         }
         let sorted = sorted(samples.to_vec());
-        let median = percentile(&sorted, 50.0);
-        let distances = sorted_distances(&sorted, median);
         Some(Summary {
             count: sorted.len() as u64,
             min: sorted[0],
             p1: percentile(&sorted, 1.0),
-            median,
+            median: percentile(&sorted, 50.0),
             p99: percentile(&sorted, 99.0),
             max: sorted[sorted.len() - 1],
-            mad: percentile(&distances, 50.0),
+            mad: Summary::mad_of(&sorted),
+            ci95: Interval::of_median(&sorted),
         })
+    }
+
+    /// The median distance of `samples` from their median; not a number if there are none.
+    pub(crate) fn mad_of(samples: &[f64]) -> f64 {
+        let middle = median(samples.to_vec());
+        median(samples.iter().map(|sample| (sample - middle).abs()).collect())
     }
 }
 
-fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+/// The middle one, or the mean of the two middle ones; not a number if there are none.
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    if values.is_empty() { f64::NAN } else { percentile(&sorted(values), 50.0) }
+}
+
+pub(crate) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
 }
 
-fn sorted_distances(values: &[f64], from: f64) -> Vec<f64> {
-    sorted(values.iter().map(|value| (value - from).abs()).collect())
-}
-
+/// What `percent` of the values lie below, between the two nearest.
 fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let place = percent / 100.0 * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);

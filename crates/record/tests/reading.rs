@@ -70,7 +70,7 @@ fn unknown_missing_and_doubled_keys() {
             "r.json: line {next}, column 13: unknown field `speed`, expected one of `question`, `target`, `way`, \
              `size_bytes`, `alignment_bytes`, `quantity`, `latency_ns`, `issue_rate_bytes_per_s`, \
              `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `formula`, `tlps`, \
-             `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `fit`{HELP}"
+             `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `raw`, `dropped`, `doubts`, `fit`{HELP}"
         ),
     );
     refused(
@@ -87,11 +87,11 @@ fn unknown_missing_and_doubled_keys() {
 fn a_newer_schema_is_told_by_its_line_wherever_it_stands() {
     let newer = |line, found| {
         format!(
-            "r.json: key 'schema', line {line}: this record has schema {found} and this program reads up to 1; use the \
+            "r.json: key 'schema', line {line}: this record has schema {found} and this program reads up to 2; use the \
              lanemark that wrote it, or a newer one"
         )
     };
-    refused(&text("\"schema\": 1", "\"schema\": 2"), &newer(2, "2"));
+    refused(&text("\"schema\": 2", "\"schema\": 3"), &newer(2, "3"));
     refused("{\"schema\":18446744073709551615}", &newer(1, "18446744073709551615"));
     // What a newer program writes need not make sense to this one.
     refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 3,\nnonsense", &newer(4, "3"));
@@ -108,13 +108,13 @@ fn a_schema_that_is_none() {
         ("[1]", "invalid type: sequence"),
         ("18446744073709551616", "invalid type: floating point `1.8446744073709552e"),
     ] {
-        let error = read(text("\"schema\": 1", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
+        let error = read(text("\"schema\": 2", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
         let (place, rest) = error.split_at("r.json: line 2, column ".len());
         assert_eq!(place, "r.json: line 2, column ");
         let (_, rest) = rest.split_once(": ").unwrap();
         let what = what.replace("invalid value: integer `-1`", "invalid type: integer `-1`");
         assert!(rest.starts_with(&what), "{rest}");
-        assert!(rest.ends_with(&format!(", expected the whole number 1 for the key `schema`{HELP}")), "{rest}");
+        assert!(rest.ends_with(&format!(", expected a whole number from 1 to 2 for the key `schema`{HELP}")), "{rest}");
     }
     refused("{}", &format!("r.json: line 1, column 2: missing field `schema`{HELP}"));
 }

@@ -58,6 +58,10 @@ fn tip(panel: &Panel, point: Point) -> Vec<String> {
         }
         (Some(value), None) => unit.figure_with_symbol(value),
     }];
+    if let Some(interval) = point.ci95_in(unit) {
+        lines.push(format!("ci95 of the median: {interval} {}", unit.symbol()));
+    }
+    lines.extend(answer.doubts.iter().map(|doubt| format!("doubtful: {}", doubt.text)));
     if let Some(issue) = answer.issue_rate_bytes_per_s {
         lines.push(format!("issued at {}", figures::rate(issue.median)));
     }

@@ -21,7 +21,7 @@ pub(crate) fn record() -> Record {
             kind: TargetKind::Simulated,
             memcpy: "glibc, AVX".to_owned(),
             platform: Some(serde_json::json!({"link": {"width": 16, "note": "a & b"}})),
-            origins: Some(Origins { given: 5, assumed: 3, fitted: 1 }),
+            origins: Some(Origins { given: 5, assumed: 3, fitted: 1, unknown: 0 }),
             card: None,
         },
         Target {
@@ -142,6 +142,9 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         timer_cost_ns: 10.0,
         passes: 1,
         samples_ns: vec![1.0],
+        raw: vec![],
+        dropped: None,
+        doubts: vec![],
         delivery: None,
         fit: None,
         detail: None,

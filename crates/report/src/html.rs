@@ -371,10 +371,11 @@ fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>) {
         name: format!("{}, {}", line.name, figures::size(point.answer.size_bytes)),
         figure: match (point.value, point.mad()) {
             (None, _) => "no figure".to_owned(),
-            (Some(value), Some(mad)) if !panel.is_rate() => {
-                format!("{} (MAD {})", panel.unit.figure_with_symbol(value), panel.unit.figure(mad))
+            (Some(value), mad) => {
+                let spread = point.ci95_in(panel.unit).map(|interval| format!(" (ci95 {interval})"));
+                let mad = mad.filter(|_| !panel.is_rate()).map(|mad| format!(" (MAD {})", panel.unit.figure(mad)));
+                panel.unit.figure_with_symbol(value) + &spread.or(mad).unwrap_or_default()
             }
-            (Some(value), _) => panel.unit.figure_with_symbol(value),
         },
         length: percent(point.value),
         formula_mark: percent(point.formula().filter(|_| panel.kind != Some(TargetKind::Formula))),
@@ -431,10 +432,12 @@ fn numbers(panel: &Panel) -> Grid {
         [
             "size".to_owned(),
             format!("{}, {symbol}", panel.statistic()),
+            "ci95".to_owned(),
             "MAD".to_owned(),
             "p1".to_owned(),
             "p99".to_owned(),
             "samples".to_owned(),
+            "dropped".to_owned(),
             "issue rate, median".to_owned(),
             "limit".to_owned(),
             "of limit".to_owned(),
@@ -443,6 +446,7 @@ fn numbers(panel: &Panel) -> Grid {
         ]
         .map(Column::figures),
     );
+    columns.push(Column::words("doubtful"));
     columns.push(Column::words("bound by"));
     columns.push(Column::words("formula holds for"));
     columns.extend(
@@ -459,15 +463,19 @@ fn numbers(panel: &Panel) -> Grid {
             line.name.clone(),
             figures::size(answer.size_bytes),
             figure(point.value),
+            point.ci95_in(panel.unit).unwrap_or_default(),
             figure(summary.map(|summary| summary.mad)),
             figure(summary.map(|summary| summary.p1)),
             figure(summary.map(|summary| summary.p99)),
             count(summary.map(|summary| summary.count)),
+            // None is the rule, and a column of zeros tells nobody anything.
+            count(answer.dropped.map(|dropped| dropped.count()).filter(|count| *count > 0)),
             rate(answer.issue_rate_bytes_per_s.map(|summary| summary.median)),
             rate(answer.ceiling.rate_bytes_per_s),
             point.share_in_words().unwrap_or_default(),
             figure(point.formula()),
             point.formula_difference_percent().map(figures::difference).unwrap_or_default(),
+            answer.doubts.iter().map(|doubt| doubt.text.as_str()).collect::<Vec<_>>().join("; "),
             formula.map(|formula| formula.bound.clone()).unwrap_or_default(),
             formula.map(|formula| formula.holds_for.clone()).unwrap_or_default(),
             count(answer.tlps.map(|tlps| tlps.writes)),

@@ -1,7 +1,7 @@
 //! How it looks: records as tables for the terminal and as one HTML page.
 //!
-//! Three functions, each from plain data to text: [`tables`] and [`reproduction_table`] for a terminal
-//! of a given width, [`html()`] for a page that is one file and loads nothing from anywhere. Nothing here
+//! Four functions, each from plain data to text: [`tables`], [`reproduction_table`] and [`comparison_table`]
+//! for a terminal of a given width, [`html()`] for a page that is one file and loads nothing from anywhere. Nothing here
 //! measures, and nothing is computed but what a reader would: shares, differences, who is best.
 //!
 //! A record is first cut into *panels* (`panel.rs`): one question on one target, its ways as lines, best
@@ -9,7 +9,7 @@
 //! figures are written by [`figures`].
 //!
 //! ```
-//! # let text = r#"{"schema": 1, "tool": {"name": "lanemark", "version": "0"}, "command": [],
+//! # let text = r#"{"schema": 2, "tool": {"name": "lanemark", "version": "0"}, "command": [],
 //! #   "written_unix_s": null, "targets": [], "answers": [], "skipped": [], "warnings": [],
 //! #   "advice": [], "findings": [], "interrupted": false}"#;
 //! let record = lanemark_record::file::from_bytes(text.as_bytes(), "r.json".as_ref())?;
@@ -24,6 +24,12 @@
 
 mod advice;
 mod chart;
+mod comparison;
+mod doctor;
+mod doctor_findings;
+#[cfg(test)]
+mod doctor_fixture;
+mod doctor_tree;
 mod error;
 pub mod figures;
 #[cfg(test)]
@@ -32,9 +38,13 @@ mod grid;
 mod html;
 mod panel;
 mod reproduction;
+mod residuals;
 mod table;
 
+pub use comparison::comparison_table;
+pub use doctor::diagnosis;
 pub use error::ReportError;
 pub use html::html;
 pub use reproduction::reproduction_table;
+pub use residuals::residual_table;
 pub use table::tables;

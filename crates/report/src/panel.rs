@@ -231,6 +231,17 @@ impl Point<'_> {
         Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
     }
 
+    /// The 95 % interval of the figure, in bytes per second or nanoseconds.
+    pub fn ci95(&self) -> Option<lanemark_record::Interval> {
+        summary(self.answer)?.ci95
+    }
+
+    /// The same in a panel's unit.
+    pub fn ci95_in(&self, unit: Unit) -> Option<String> {
+        let interval = self.ci95()?;
+        Some(format!("{} to {}", unit.figure(interval.low), unit.figure(interval.high)))
+    }
+
     /// The median distance from the median, in bytes per second or nanoseconds.
     pub fn mad(&self) -> Option<f64> {
         summary(self.answer).map(|summary| summary.mad)

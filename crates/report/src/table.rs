@@ -4,7 +4,7 @@ use crate::advice::Topic;
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
 use crate::panel::{Line, Panel, Point, words};
-use lanemark_record::{Finding, LineFit, Record, Skipped, TargetKind};
+use lanemark_record::{DoubtKind, Finding, LineFit, Record, Skipped, TargetKind};
 
 /// Ways up to which all are shown.
 const ALL_UP_TO: usize = 12;
@@ -13,7 +13,7 @@ const BEST: usize = 8;
 /// Of more ways, how many of the worst are shown.
 const WORST: usize = 2;
 /// The columns that are about a way's largest size.
-const AT_LARGEST: [&str; 3] = ["of limit", "waited for", "formula"];
+const AT_LARGEST: [&str; 4] = ["ci95", "of limit", "waited for", "formula"];
 /// A spread worth a remark, in percent of the median.
 const WIDE_SPREAD_PERCENT: f64 = 5.0;
 
@@ -57,14 +57,15 @@ pub(crate) fn kind_in_words(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::Simulated => "simulated",
         TargetKind::Real => "real",
-        TargetKind::Emulated => "emulated",
+        TargetKind::Emulated => "emulated: its times say nothing",
         TargetKind::Formula => "formulas only",
     }
 }
 
 /// Where a platform's numbers come from, in words.
 pub(crate) fn origins_in_words(origins: lanemark_record::Origins) -> String {
-    format!("its numbers: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted)
+    let text = format!("its numbers: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted);
+    if origins.unknown > 0 { format!("{text}, {} unknown", origins.unknown) } else { text }
 }
 
 fn block(panel: &Panel, width: Option<u16>) -> String {
@@ -129,6 +130,7 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
         notes.push(format!("{} of {sizes} sizes shown", shape.sizes));
     }
     notes.extend(spread(panel));
+    notes.extend(doubts(panel));
     notes.extend(panel.lines.iter().filter_map(fit));
     (grid, notes)
 }
@@ -142,8 +144,9 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         columns.push(Column::figures(panel.unit.symbol()));
     }
     columns.extend(sizes.iter().map(|size| Column::figures(figures::size(*size))));
-    let [of_limit, waited_for, formula_says] = AT_LARGEST;
-    columns.extend([Column::figures(of_limit), Column::words(waited_for), Column::figures(formula_says)]);
+    let [ci95, of_limit, waited_for, formula_says] = AT_LARGEST;
+    columns.extend([ci95, of_limit].map(Column::figures));
+    columns.extend([Column::words(waited_for), Column::figures(formula_says)]);
     let row = |line: &Line| {
         let largest = line.largest();
         let mut row = vec![line.name.clone()];
@@ -152,6 +155,7 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
             row.push(cell(panel, Some(largest)));
         }
         row.extend(sizes.iter().map(|size| cell(panel, line.at(*size))));
+        row.push(largest.ci95_in(panel.unit).unwrap_or_default());
         row.push(largest.share_in_words().unwrap_or_default());
         row.push(largest.longest_wait_in_words().unwrap_or_default());
         row.push(formula(panel, largest, shape.formula));
@@ -194,6 +198,9 @@ fn key(panels: &[Panel]) -> String {
         parts.push("MAD is the median distance from the median");
     }
     let mut points = panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
+    if points.clone().any(|point| point.ci95().is_some()) {
+        parts.push("ci95 is the 95 % interval of the median");
+    }
     if points.any(|point| point.formula().is_some() && point.mad().is_some()) {
         parts.push("a formula's +1 % is 1 % above the figure");
     }
@@ -239,6 +246,29 @@ fn spread(panel: &Panel) -> Option<String> {
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
     let size = figures::size(point.answer.size_bytes);
     Some(format!("widest spread: {} at {size}, MAD {} of the median", line.name, figures::percent(percent)))
+}
+
+/// What makes figures doubtful, one remark a reason: how many answers, and the first of them.
+fn doubts(panel: &Panel) -> Vec<String> {
+    let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
+    let mut found: Vec<(DoubtKind, usize, String)> = Vec::new();
+    for (line, answer) in points {
+        for doubt in &answer.doubts {
+            match found.iter_mut().find(|(kind, ..)| *kind == doubt.kind) {
+                Some((_, count, _)) => *count += 1,
+                None => {
+                    let first = format!("{} at {}: {}", line.name, figures::size(answer.size_bytes), doubt.text);
+                    found.push((doubt.kind, 1, first));
+                }
+            }
+        }
+    }
+    found.sort_by_key(|(kind, ..)| *kind);
+    let in_words = |(kind, count, first): (DoubtKind, usize, String)| match count {
+        1 => format!("doubtful, {}: {first}", kind.in_words()),
+        _ => format!("doubtful, {}: {count} answers, such as {first}", kind.in_words()),
+    };
+    found.into_iter().map(in_words).collect()
 }
 
 fn fit(line: &Line) -> Option<String> {
@@ -478,6 +508,24 @@ Warnings
         record.answers[0].delivered_rate_bytes_per_s = lanemark_record::Summary::of(&[1e9, 2e9, 3e9]);
         let text = tables(&record, None);
         assert!(text.contains("widest spread: UC 4 at 64 B, MAD 50.0 % of the median"), "{text}");
+    }
+
+    #[test]
+    fn intervals_and_doubts_are_shown_where_there_are_any() {
+        let mut record = fixture::record();
+        record.answers.truncate(3);
+        let samples: Vec<f64> = (0..15).map(|n| 50e9 + 0.1e9 * f64::from(n)).collect();
+        record.answers[2].delivered_rate_bytes_per_s = lanemark_record::Summary::of(&samples);
+        let doubt = |kind, text: &str| lanemark_record::Doubt { kind, text: text.to_owned() };
+        record.answers[1].doubts =
+            vec![doubt(DoubtKind::WideInterval, "so wide"), doubt(DoubtKind::Drift, "it drifts")];
+        record.answers[2].doubts = vec![doubt(DoubtKind::WideInterval, "wider")];
+        let text = tables(&record, None);
+        assert!(text.contains("ci95 is the 95 % interval of the median"), "{text}");
+        assert!(text.contains(" 50.3 to 51.1 "), "{text}");
+        let drift = text.find("doubtful, drift: UC 4 at 4 KiB: it drifts").unwrap();
+        let wide = text.find("doubtful, wide interval: 2 answers, such as UC 4 at 4 KiB: so wide").unwrap();
+        assert!(drift < wide, "what is worse comes first");
     }
 
     #[test]

@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 pub mod byte_enable;
+pub mod config;
 pub mod credit;
 pub mod error;
 pub mod function_id;

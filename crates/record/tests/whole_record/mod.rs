@@ -1,8 +1,9 @@
 //! A record in which every type of the format is there at least once.
 
 use lanemark_record::{
-    Advice, Answer, Bytes, Ceiling, CeilingKind, Finding, Formula, LineFit, Origins, Quantity, Record, SCHEMA, Skipped,
-    Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
+    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CurvePoint, Delivery, Detail, Doubt, DoubtKind, Dropped,
+    DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Origins, Quantity, RawSamples, Record, SCHEMA,
+    Skipped, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
 
 pub fn whole_record() -> Record {
@@ -12,7 +13,16 @@ pub fn whole_record() -> Record {
         fence: Some("sfence".to_owned()),
         through: "user".to_owned(),
     };
-    let summary = Summary { count: 3, min: 0.1, p1: 0.1, median: 1.0 / 3.0, p99: 1e300, max: f64::MAX, mad: 5e-324 };
+    let summary = Summary {
+        count: 3,
+        min: 0.1,
+        p1: 0.1,
+        median: 1.0 / 3.0,
+        p99: 1e300,
+        max: f64::MAX,
+        mad: 5e-324,
+        ci95: Some(Interval { low: -0.5, high: 0.5 }),
+    };
     Record {
         schema: SCHEMA,
         tool: Tool { name: "lanemark".to_owned(), version: "0.1.0".to_owned() },
@@ -24,7 +34,7 @@ pub fn whole_record() -> Record {
             kind: TargetKind::Simulated,
             memcpy: "glibc-2.20-avx-unaligned".to_owned(),
             platform: Some(serde_json::json!({"schema": 7, "link": {"width_lanes": {"value": 8}}})),
-            origins: Some(Origins { given: 1, assumed: u32::MAX, fitted: 0 }),
+            origins: Some(Origins { given: 1, assumed: u32::MAX, fitted: 0, unknown: 2 }),
             card: None,
         }],
         answers: vec![Answer {
@@ -59,6 +69,25 @@ pub fn whole_record() -> Record {
             timer_cost_ns: -0.0,
             passes: 7,
             samples_ns: vec![0.1, 0.2, 0.3],
+            raw: vec![RawSamples {
+                plan: "pointer".to_owned(),
+                passes: 7,
+                round: vec![0, 0, 1],
+                issue_ns: vec![0.7, 1.4, 2.1],
+                delivered_ns: vec![0.7, 1.4, 2.1],
+                dropped: vec![DroppedSample { place: 1, reason: "clock_step".to_owned() }],
+            }],
+            dropped: Some(Dropped { context_switches: 2, clock_steps: u64::MAX }),
+            doubts: vec![Doubt { kind: DoubtKind::TwoHumps, text: "two kinds".to_owned() }],
+            delivery: Some(Delivery { known_by: KnownBy::ReadBack, read_round_trip_ns: Some(812.5) }),
+            detail: Some(Detail::Buffers(Buffers {
+                count: Some(16),
+                because: "a line takes longer with 17".to_owned(),
+                flushes_per_line: 8,
+                flush_ns: Some(46.0),
+                flush_spread_percent: Some(4.0),
+                curve: vec![CurvePoint { lines: 1, line_ns_p5: 20.5, line_ns_median: 21.0 }],
+            })),
             fit: Some(LineFit { per_call_ns: 130.2, fixed_ns: -3.0, r_squared: 1.0 }),
         }],
         skipped: vec![Skipped {

@@ -1,0 +1,60 @@
+//! What `lspci` prints, taken apart: functions, their header lines, their capabilities, and the lines of each.
+
+/// One function as `lspci -n -vvv` prints it.
+#[derive(Debug, Default)]
+pub struct Function {
+    /// The first line.
+    pub title: String,
+    /// Lines of the header, a continued one joined to the one before, white space made single.
+    pub header: Vec<String>,
+    /// Its capabilities.
+    pub capabilities: Vec<Capability>,
+}
+
+/// One capability as printed.
+#[derive(Debug)]
+pub struct Capability {
+    /// Where it stands.
+    pub offset: u16,
+    /// Its version, if it is an extended one.
+    pub version: Option<u8>,
+    /// What follows on the line of its offset.
+    pub title: String,
+    /// Its lines, a continued one joined to the one before, white space made single.
+    pub lines: Vec<String>,
+}
+
+/// Every function of a listing.
+pub fn functions(listing: &str) -> Vec<Function> {
+    let mut functions: Vec<Function> = Vec::new();
+    for line in listing.lines().filter(|line| !line.trim().is_empty()) {
+        let depth = line.bytes().take_while(|byte| *byte == b'\t').count();
+        let text = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if depth == 0 {
+            functions.push(Function { title: text, ..Function::default() });
+            continue;
+        }
+        let function = functions.last_mut().expect("a listing begins with a function");
+        if let Some(capability) = text.strip_prefix("Capabilities: ").filter(|_| depth == 1) {
+            function.capabilities.push(capability_of(capability));
+        } else {
+            let (lines, own) = match function.capabilities.last_mut() {
+                Some(capability) if depth > 1 => (&mut capability.lines, 2),
+                _ => (&mut function.header, 1),
+            };
+            match lines.last_mut() {
+                Some(last) if depth > own => *last = format!("{last} {text}"),
+                _ => lines.push(text),
+            }
+        }
+    }
+    functions
+}
+
+fn capability_of(text: &str) -> Capability {
+    let (place, title) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).unwrap_or(("", text));
+    let mut words = place.split(' ');
+    let offset = words.next().and_then(|offset| u16::from_str_radix(offset, 16).ok()).unwrap_or(0);
+    let version = words.next().and_then(|version| version.strip_prefix('v')?.parse().ok());
+    Capability { offset, version, title: title.trim().to_owned(), lines: Vec::new() }
+}

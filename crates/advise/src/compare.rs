@@ -1,0 +1,369 @@
+//! What changed between two records, as far as it can be told from chance.
+
+use lanemark_record::{Alone, Answer, Change, Comparison, Interval, Pair, Record, Summary, TargetKind};
+
+/// Why two records cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Incomparable {
+    /// Their formats differ.
+    #[error(
+        "the first record has schema {first} and the second {second}: measure again with one program, for figures of two formats need not mean the same"
+    )]
+    Schemas {
+        /// Of the first.
+        first: u32,
+        /// Of the second.
+        second: u32,
+    },
+    /// A record has no answers.
+    #[error("the {record} record has no answers")]
+    Empty {
+        /// Which.
+        record: &'static str,
+    },
+    /// No question is in both.
+    #[error("they answer other questions: the first {first}; the second {second}")]
+    Questions {
+        /// Of the first.
+        first: String,
+        /// Of the second.
+        second: String,
+    },
+    /// One kind of time against another.
+    #[error("'{first}' is {first_kind} and '{second}' is {second_kind}: {because}")]
+    Kinds {
+        /// A target of the first.
+        first: String,
+        /// What it is.
+        first_kind: &'static str,
+        /// A target of the second.
+        second: String,
+        /// What it is.
+        second_kind: &'static str,
+        /// Why that cannot be compared.
+        because: &'static str,
+    },
+    /// Nothing was measured or simulated.
+    #[error("'{target}' of the {record} record is formulas only: there are no samples; ask it with `lanemark bench`")]
+    FormulasOnly {
+        /// Which target.
+        target: String,
+        /// Of which record.
+        record: &'static str,
+    },
+    /// A target that the record does not list.
+    #[error("the {record} record does not say what its target '{target}' is")]
+    Unknown {
+        /// Which target.
+        target: String,
+        /// Of which record.
+        record: &'static str,
+    },
+    /// No answer of one has a partner in the other.
+    #[error(
+        "no answer of one has a partner in the other: question, way, size and alignment must be the same, and the target's name where a record has several; the targets are {first} and {second}"
+    )]
+    NoPair {
+        /// Targets of the first.
+        first: String,
+        /// Targets of the second.
+        second: String,
+    },
+}
+
+/// Pairs the answers of two records by question, way, size and alignment, and by the target's name unless each record
+/// has one target only; what was asked twice is paired in order.
+///
+/// The ratio of a pair is that of the median times of a pass, second over first, with its bootstrap interval.
+///
+/// # Errors
+/// [`Incomparable`], with the reason.
+pub fn compare(first: &Record, second: &Record) -> Result<Comparison, Incomparable> {
+    if first.schema != second.schema {
+        return Err(Incomparable::Schemas { first: first.schema, second: second.schema });
+    }
+    for (record, name) in [(first, "first"), (second, "second")] {
+        if record.answers.is_empty() {
+            return Err(Incomparable::Empty { record: name });
+        }
+    }
+    let (asked_first, asked_second) = (names(first, question), names(second, question));
+    if asked_first.iter().all(|question| !asked_second.contains(question)) {
+        let [first, second] = [asked_first, asked_second].map(|names| names.join(", "));
+        return Err(Incomparable::Questions { first, second });
+    }
+    let (targets_first, targets_second) = (names(first, target), names(second, target));
+    let are_single = targets_first.len() == 1 && targets_second.len() == 1;
+    for name in &targets_first {
+        let partner =
+            if are_single { targets_second.first() } else { targets_second.iter().find(|other| *other == name) };
+        if let Some(partner) = partner {
+            same_kind((first, name), (second, partner))?;
+        }
+    }
+    let mut comparison = Comparison { pairs: Vec::new(), alone: Vec::new(), warnings: Vec::new() };
+    let mut free: Vec<&Answer> = second.answers.iter().collect();
+    for before in &first.answers {
+        let is_partner = |after: &&Answer| is_same(before, after) && (are_single || before.target == after.target);
+        match free.iter().position(is_partner) {
+            Some(place) => {
+                let is_simulated = kind(first, &before.target) == Some(TargetKind::Simulated);
+                comparison.pairs.push(pair(before, free.remove(place), is_simulated));
+            }
+            None => comparison.alone.push(alone(before, "first")),
+        }
+    }
+    comparison.alone.extend(free.into_iter().map(|after| alone(after, "second")));
+    if comparison.pairs.is_empty() {
+        let [first, second] = [targets_first, targets_second].map(|names| names.join(", "));
+        return Err(Incomparable::NoPair { first, second });
+    }
+    for (record, name) in [(first, "first"), (second, "second")] {
+        if record.interrupted {
+            comparison.warnings.push(format!("the {name} record was ended early: answers may be missing"));
+        }
+    }
+    Ok(comparison)
+}
+
+fn question(answer: &Answer) -> &str {
+    &answer.question
+}
+
+fn target(answer: &Answer) -> &str {
+    &answer.target
+}
+
+/// What answers are called, each once.
+fn names<'a>(record: &'a Record, of: fn(&Answer) -> &str) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for answer in &record.answers {
+        if !names.contains(&of(answer)) {
+            names.push(of(answer));
+        }
+    }
+    names
+}
+
+fn kind(record: &Record, name: &str) -> Option<TargetKind> {
+    record.targets.iter().find(|target| target.name == name).map(|target| target.kind)
+}
+
+/// Refuses targets whose times are of two kinds or none.
+fn same_kind(first: (&Record, &str), second: (&Record, &str)) -> Result<(), Incomparable> {
+    let of = |(record, name): (&Record, &str), which: &'static str| match kind(record, name) {
+        Some(TargetKind::Formula) => Err(Incomparable::FormulasOnly { target: name.to_owned(), record: which }),
+        Some(kind) => Ok(kind),
+        None => Err(Incomparable::Unknown { target: name.to_owned(), record: which }),
+    };
+    let kinds = [of(first, "first")?, of(second, "second")?];
+    if kinds[0] == kinds[1] {
+        return Ok(());
+    }
+    let because = if kinds.contains(&TargetKind::Emulated) {
+        "an emulator's times say nothing about any machine"
+    } else {
+        "a simulation says what a platform's numbers give, and a measurement what a machine does; `reproduce` and `fit` hold them together"
+    };
+    let [first_kind, second_kind] = kinds.map(|kind| match kind {
+        TargetKind::Simulated => "simulated",
+        TargetKind::Real => "real",
+        TargetKind::Emulated => "emulated",
+        TargetKind::Formula => "formulas only",
+    });
+    Err(Incomparable::Kinds {
+        first: first.1.to_owned(),
+        first_kind,
+        second: second.1.to_owned(),
+        second_kind,
+        because,
+    })
+}
+
+fn is_same(before: &Answer, after: &Answer) -> bool {
+    before.question == after.question
+        && before.way == after.way
+        && before.size_bytes == after.size_bytes
+        && before.alignment_bytes == after.alignment_bytes
+        && before.quantity == after.quantity
+}
+
+fn pair(before: &Answer, after: &Answer, is_simulated: bool) -> Pair {
+    let median = |answer: &Answer| Summary::of(&answer.samples_ns).map(|summary| summary.median);
+    let (before_ns, after_ns) = (median(before), median(after));
+    // What is not positive, as a difference of two times can be, has no ratio that says anything.
+    let positive = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0);
+    let ratio = positive(before_ns).zip(positive(after_ns)).map(|(before, after)| after / before);
+    let ratio_ci95 = match ratio {
+        Some(ratio) if is_simulated => Some(Interval { low: ratio, high: ratio }),
+        Some(_) => Interval::of_ratio(&after.samples_ns, &before.samples_ns).filter(|interval| interval.low > 0.0),
+        None => None,
+    };
+    let verdict = match ratio_ci95 {
+        None => Change::Undecided,
+        Some(interval) if interval.low > 1.0 => Change::Slower,
+        Some(interval) if interval.high < 1.0 => Change::Faster,
+        Some(_) => Change::NoDifferenceSeen,
+    };
+    let doubts = [("first", before), ("second", after)].into_iter();
+    let doubts = doubts.flat_map(|(record, answer)| answer.doubts.iter().map(move |doubt| (record, doubt)));
+    Pair {
+        question: before.question.clone(),
+        target: before.target.clone(),
+        way: before.way.clone(),
+        size_bytes: before.size_bytes,
+        alignment_bytes: before.alignment_bytes,
+        quantity: before.quantity,
+        before_ns,
+        after_ns,
+        ratio,
+        ratio_ci95,
+        verdict,
+        doubts: doubts.map(|(record, doubt)| format!("{record}: {}", doubt.text)).collect(),
+    }
+}
+
+fn alone(answer: &Answer, record: &str) -> Alone {
+    Alone {
+        record: record.to_owned(),
+        question: answer.question.clone(),
+        target: answer.target.clone(),
+        way: answer.way.clone(),
+        size_bytes: answer.size_bytes,
+        alignment_bytes: answer.alignment_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use lanemark_record::Target;
+
+    fn answer(access: &str, samples_ns: &[f64]) -> Answer {
+        Answer { samples_ns: samples_ns.to_vec(), ..fixture::answer(access, 64, Some(1e9)) }
+    }
+
+    fn record(kind: TargetKind, answers: Vec<Answer>) -> Record {
+        let target = Target {
+            name: "card".to_owned(),
+            summary: String::new(),
+            kind,
+            memcpy: String::new(),
+            platform: None,
+            origins: None,
+            card: None,
+        };
+        Record { targets: vec![target], ..fixture::record(answers) }
+    }
+
+    fn real(samples_ns: &[f64]) -> Record {
+        record(TargetKind::Real, vec![answer("8", samples_ns)])
+    }
+
+    fn only_pair(first: &Record, second: &Record) -> Pair {
+        let [pair] = compare(first, second).unwrap().pairs.try_into().unwrap();
+        pair
+    }
+
+    #[test]
+    fn a_record_is_as_fast_as_itself() {
+        let samples: Vec<f64> = (0..15).map(|n| 100.0 + f64::from(n)).collect();
+        let pair = only_pair(&real(&samples), &real(&samples));
+        assert_eq!((pair.ratio, pair.verdict), (Some(1.0), Change::NoDifferenceSeen));
+        let level = only_pair(&real(&[5.0; 9]), &real(&[5.0; 9]));
+        assert_eq!(level.verdict, Change::NoDifferenceSeen, "the interval from 1 to 1 holds 1");
+    }
+
+    #[test]
+    fn a_difference_is_seen_when_the_whole_interval_lies_on_one_side() {
+        assert_eq!(only_pair(&real(&[5.0; 9]), &real(&[5.001; 9])).verdict, Change::Slower);
+        assert_eq!(only_pair(&real(&[5.001; 9]), &real(&[5.0; 9])).verdict, Change::Faster);
+        let noisy: Vec<f64> = (0..15).map(|n| 90.0 + 2.0 * f64::from(n)).collect();
+        let later: Vec<f64> = noisy.iter().map(|ns| ns * 1.02).collect();
+        assert_eq!(only_pair(&real(&noisy), &real(&later)).verdict, Change::NoDifferenceSeen);
+    }
+
+    #[test]
+    fn a_slow_down_fails_only_if_the_whole_interval_lies_beyond() {
+        let slower = |percent: f64| {
+            let after = [100.0 * (1.0 + percent / 100.0); 9];
+            compare(&real(&[100.0; 9]), &real(&after)).unwrap().slower_by_more_than(5.0).count()
+        };
+        assert_eq!((slower(5.0 - 1e-9), slower(5.0 + 1e-9), slower(-50.0)), (0, 1, 0));
+        let wide: Vec<f64> = (0..9).map(|n| 100.0 + 3.0 * f64::from(n)).collect();
+        assert_eq!(compare(&real(&[100.0; 9]), &real(&wide)).unwrap().slower_by_more_than(5.0).count(), 0);
+    }
+
+    #[test]
+    fn too_few_samples_and_times_that_are_not_positive_are_undecided() {
+        for (before, after) in
+            [(&[5.0; 7][..], &[9.0; 9][..]), (&[], &[9.0; 9]), (&[-5.0; 9], &[9.0; 9]), (&[0.0; 9], &[9.0; 9])]
+        {
+            assert_eq!(only_pair(&real(before), &real(after)).verdict, Change::Undecided, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn one_sample_of_a_simulation_is_enough() {
+        let simulated = |ns| record(TargetKind::Simulated, vec![answer("8", &[ns])]);
+        let pair = only_pair(&simulated(100.0), &simulated(103.0));
+        assert_eq!((pair.ratio_ci95, pair.verdict), (Some(Interval { low: 1.03, high: 1.03 }), Change::Slower));
+        assert_eq!(only_pair(&simulated(100.0), &simulated(100.0)).verdict, Change::NoDifferenceSeen);
+    }
+
+    #[test]
+    fn what_has_no_partner_is_listed_by_record() {
+        let first = record(TargetKind::Real, vec![answer("8", &[5.0; 9]), answer("4", &[5.0; 9])]);
+        let second =
+            record(TargetKind::Real, vec![answer("8", &[5.0; 9]), answer("8", &[5.0; 9]), answer("2", &[5.0; 9])]);
+        let comparison = compare(&first, &second).unwrap();
+        assert_eq!(comparison.pairs.len(), 1);
+        let alone: Vec<(&str, &str)> =
+            comparison.alone.iter().map(|alone| (alone.record.as_str(), alone.way.access.as_str())).collect();
+        assert_eq!(alone, [("first", "4"), ("second", "8"), ("second", "2")]);
+    }
+
+    #[test]
+    fn single_targets_are_paired_whatever_their_names_and_several_by_name() {
+        let renamed = |mut record: Record, name: &str| {
+            name.clone_into(&mut record.targets[0].name);
+            name.clone_into(&mut record.answers[0].target);
+            record
+        };
+        let other = renamed(real(&[6.0; 9]), "other");
+        assert_eq!(only_pair(&real(&[5.0; 9]), &other).verdict, Change::Slower);
+        let mut both = real(&[5.0; 9]);
+        both.targets.extend(other.targets.clone());
+        both.answers.extend(other.answers.clone());
+        assert_eq!(only_pair(&both, &other).verdict, Change::NoDifferenceSeen);
+        assert!(matches!(compare(&both, &renamed(real(&[6.0; 9]), "third")), Err(Incomparable::NoPair { .. })));
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_refused_with_the_reason() {
+        let of = |kind| record(kind, vec![answer("8", &[5.0; 9])]);
+        let refused = |first: &Record, second: &Record| compare(first, second).unwrap_err().to_string();
+        let real = of(TargetKind::Real);
+        for (kind, reason) in [
+            (TargetKind::Simulated, "'card' is real and 'card' is simulated"),
+            (TargetKind::Emulated, "an emulator's times say nothing about any machine"),
+            (TargetKind::Formula, "'card' of the second record is formulas only"),
+        ] {
+            let message = refused(&real, &of(kind));
+            assert!(message.contains(reason), "{message}");
+        }
+        let emulated = of(TargetKind::Emulated);
+        assert!(compare(&emulated, &emulated).is_ok());
+        assert!(refused(&real, &Record { schema: 1, ..real.clone() }).contains("schema 2 and the second 1"));
+        assert!(refused(&real, &Record { answers: vec![], ..real.clone() }).contains("second record has no answers"));
+        let mut asked = real.clone();
+        asked.answers[0].question = "mmio_read_latency".to_owned();
+        assert!(refused(&real, &asked).contains("the first mmio_write_bandwidth; the second mmio_read_latency"));
+        let mut larger = real.clone();
+        larger.answers[0].size_bytes = 128;
+        assert!(refused(&real, &larger).contains("no answer of one has a partner"));
+        assert!(refused(&real, &Record { targets: vec![], ..real.clone() }).contains("does not say what its target"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Links below what both ends can: in speed, in width, or never equalised.
+
+use super::case::{Case, Found, by_hand, command, unknown};
+use super::edge::Edge;
+use super::gain;
+use lanemark_inventory::Width;
+use lanemark_record::diagnosis::{End, Gain, LinkRate, Severity};
+use lanemark_wire::config::{ConfigSpace, LinkSpeed};
+
+/// Slower than both ends can. Where only one end can more, the other limits, and nothing is wrong.
+pub(crate) fn speed(case: &Case<'_>, found: &mut Found) {
+    each(
+        case,
+        found,
+        |now, best| (now.generation < best.generation).then_some(LinkRate { generation: best.generation, ..now }),
+        slow,
+    );
+}
+
+/// Narrower than both ends can.
+pub(crate) fn width(case: &Case<'_>, found: &mut Found) {
+    each(
+        case,
+        found,
+        |now, best| (now.width_lanes < best.width_lanes).then_some(LinkRate { width_lanes: best.width_lanes, ..now }),
+        narrow,
+    );
+}
+
+fn each(
+    case: &Case<'_>,
+    found: &mut Found,
+    better: impl Fn(LinkRate, LinkRate) -> Option<LinkRate>,
+    report: fn(&Case<'_>, &mut Found, &Edge, LinkRate, LinkRate),
+) {
+    for edge in &case.edges {
+        let Some(now) = edge.trained(case) else { continue };
+        let Some(best) = edge.both_can(case) else {
+            one_end_unseen(case, found, edge, now);
+            continue;
+        };
+        if let Some(then) = better(now, best) {
+            report(case, found, edge, now, then);
+        }
+    }
+}
+
+fn one_end_unseen(case: &Case<'_>, found: &mut Found, edge: &Edge, now: LinkRate) {
+    let seen = [edge.lower_link(case), edge.upper_link(case)].into_iter().flatten();
+    let more = |link: &lanemark_inventory::Link| {
+        link.fastest.get().is_some_and(|speed| speed.code() > now.generation)
+            || link.widest.get().is_some_and(|width| width > Width(now.width_lanes))
+    };
+    if seen.into_iter().any(more) {
+        let because = "one end can more than was trained, and what the other end can was not seen";
+        found.blind("whether the link is below its capability", because, "read the port above too", edge.lower(case));
+    }
+}
+
+fn slow(case: &Case<'_>, found: &mut Found, edge: &Edge, now: LinkRate, then: LinkRate) {
+    let (lower, upper) = (edge.lower(case), edge.upper(case));
+    let target = |link: Option<&lanemark_inventory::Link>| link.and_then(|link| link.target.get());
+    let holds = |link| target(link).is_some_and(|speed| speed.code() < then.generation);
+    let (end, why) = match (holds(edge.upper_link(case)), holds(edge.lower_link(case))) {
+        (true, _) => (End::Upper, "software told the port above to go no faster (Target Link Speed)"),
+        (false, true) => (End::Lower, "software told the lower end to go no faster (Target Link Speed)"),
+        (false, false) => (End::Both, "training ended below what both ends can: signal, riser, or a BIOS setting"),
+    };
+    let reason = format!("the link runs at Gen{} although both ends can Gen{}: {why}", now.generation, then.generation);
+    let mend = match upper {
+        Some(port) => {
+            let (port, target) = (port.address, then.generation);
+            let set = format!("setpci -s {port} CAP_EXP+30.w={target}:f && setpci -s {port} CAP_EXP+10.w=20:20");
+            command(
+                set,
+                "sets the target speed and trains again; if it falls back, reseat the card and look at the BIOS's speed setting for the slot",
+            )
+        }
+        None => by_hand("reseat the card and look at the BIOS's speed setting for the slot"),
+    };
+    let gain = gain::link(now, then, edge.mps(case));
+    found.note(severity(&gain), [lower], Some(end), reason, gain, mend);
+}
+
+fn narrow(case: &Case<'_>, found: &mut Found, edge: &Edge, now: LinkRate, then: LinkRate) {
+    let reason = format!(
+        "the link has {} of the {} lanes that both ends can: a card not fully seated, a slot wired narrower, or bifurcation",
+        now.width_lanes, then.width_lanes
+    );
+    let words = "reseat the card, or move it to a slot with all lanes; look at bifurcation in the BIOS";
+    let gain = gain::link(now, then, edge.mps(case));
+    found.note(severity(&gain), [edge.lower(case)], Some(End::Both), reason, gain, by_hand(words));
+}
+
+/// Half of the bandwidth lost is costly even where the payload is not known.
+fn severity(gain: &Gain) -> Severity {
+    match gain {
+        Gain::Unknown { .. } => Severity::Costly,
+        Gain::Computed { .. } => gain::severity(gain),
+    }
+}
+
+/// From 8 GT/s on a link is equalised when it is trained; one that was not runs with whatever errors there are.
+pub(crate) fn equalization(case: &Case<'_>, found: &mut Found) {
+    // An emulated link is never equalised: this needs a machine that is known to be none.
+    let flags = case.inventory.processors.flags.known();
+    if flags.is_none_or(|flags| flags.iter().any(|flag| flag == "hypervisor")) {
+        return;
+    }
+    for edge in &case.edges {
+        let fast = edge.trained(case).is_some_and(|rate| rate.generation >= 3);
+        let lower = edge.lower(case);
+        let Some(bytes) = lower.config.known().filter(|_| fast) else { continue };
+        let done = ConfigSpace::new(bytes).equalization(LinkSpeed::Gt8);
+        if done.is_ok_and(|done| !done.complete) {
+            let reason = "the link runs at 8 GT/s or more and says that its equalization did not complete".to_owned();
+            let gain = unknown("how many errors that makes shows in the counters only");
+            let mend = match edge.upper(case) {
+                Some(port) => {
+                    command(format!("setpci -s {} CAP_EXP+10.w=20:20", port.address), "trains the link again")
+                }
+                None => by_hand("train the link again: remove and rescan, or a cold boot"),
+            };
+            found.note(Severity::Minor, [lower], Some(End::Lower), reason, gain, mend);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::doctor::sample::{self, CARD, PORT, findings_of, known, link};
+    use lanemark_inventory::Width;
+    use lanemark_record::diagnosis::{End, Severity};
+    use lanemark_wire::config::LinkSpeed;
+
+    fn trained(speed: LinkSpeed, width: u8) -> lanemark_inventory::Inventory {
+        let mut machine = sample::healthy();
+        for place in [PORT, CARD] {
+            link(&mut machine, place).speed = known(speed);
+            link(&mut machine, place).width = known(Width(width));
+        }
+        machine
+    }
+
+    #[test]
+    fn a_link_below_both_ends_is_found_with_its_gain_and_one_at_its_best_is_not() {
+        let found = findings_of(&trained(LinkSpeed::Gt8, 8), "link_speed");
+        assert_eq!((found.len(), found[0].severity, found[0].end), (1, Severity::Costly, Some(End::Both)));
+        assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 0.02, "{:?}", found[0].gain);
+        assert_eq!(
+            found[0].mend.command.as_deref(),
+            Some("setpci -s 0000:00:01.0 CAP_EXP+30.w=4:f && setpci -s 0000:00:01.0 CAP_EXP+10.w=20:20")
+        );
+        let found = findings_of(&trained(LinkSpeed::Gt16, 8), "link_width");
+        assert!(found[0].reason.starts_with("the link has 8 of the 16 lanes"), "{}", found[0].reason);
+        assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 1e-9);
+        for check in ["link_speed", "link_width"] {
+            assert_eq!(findings_of(&trained(LinkSpeed::Gt16, 16), check), []);
+        }
+    }
+
+    #[test]
+    fn a_partner_that_can_no_more_explains_the_link() {
+        for place in [PORT, CARD] {
+            let mut machine = trained(LinkSpeed::Gt8, 8);
+            link(&mut machine, place).fastest = known(LinkSpeed::Gt8);
+            link(&mut machine, place).widest = known(Width(8));
+            assert_eq!(findings_of(&machine, "link_speed"), []);
+            assert_eq!(findings_of(&machine, "link_width"), []);
+        }
+    }
+
+    #[test]
+    fn the_end_that_was_told_to_go_slower_is_named() {
+        for (place, end) in [(PORT, End::Upper), (CARD, End::Lower)] {
+            let mut machine = trained(LinkSpeed::Gt8, 16);
+            link(&mut machine, place).target = known(LinkSpeed::Gt8);
+            assert_eq!(findings_of(&machine, "link_speed")[0].end, Some(end));
+        }
+    }
+
+    #[test]
+    fn an_end_that_was_not_seen_is_said_and_is_no_finding() {
+        let mut machine = trained(LinkSpeed::Gt8, 8);
+        machine.functions[PORT].express = sample::unseen();
+        let diagnosis = crate::doctor::diagnose(&machine, &Default::default());
+        assert!(diagnosis.findings.iter().all(|finding| !finding.check.starts_with("link_")));
+        let blind = diagnosis.unseen.iter().filter(|unseen| unseen.what.starts_with("whether the link"));
+        assert_eq!(blind.map(|unseen| unseen.functions.len()).collect::<Vec<_>>(), [1]);
+    }
+}

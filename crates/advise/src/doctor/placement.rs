@@ -1,0 +1,105 @@
+//! Cards and cores: on which socket, at which clock.
+
+use super::case::{Case, Found, by_hand, command, unknown};
+use lanemark_inventory::{Function, NumaNode};
+use lanemark_record::diagnosis::Severity;
+
+/// A card that hangs on another NUMA node than the processors that were asked about.
+pub(crate) fn socket(case: &Case<'_>, found: &mut Found) {
+    let (Some(cpus), Some(nodes)) = (case.cpus, case.inventory.processors.nodes.known()) else { return };
+    if nodes.len() < 2 {
+        return;
+    }
+    let near = |node: &NumaNode| node.cpus.known().is_some_and(|of_node| cpus.iter().any(|cpu| of_node.contains(cpu)));
+    let asked: Vec<&NumaNode> = nodes.iter().filter(|node| near(node)).collect();
+    for (_, function, _) in case.requesters() {
+        let Some(own) = function.numa_node.present() else { continue };
+        if asked.is_empty() || asked.iter().any(|node| node.number == *own) {
+            continue;
+        }
+        let distance = asked[0].distances.known().and_then(|distances| distances.get(*own as usize));
+        let far = distance.map_or_else(String::new, |distance| format!(" (distance {distance}, itself 10)"));
+        let reason = format!("it hangs on NUMA node {own}, and processors {cpus} are on node {}{far}", asked[0].number);
+        let gain = unknown("what the way between the sockets costs is no fact of PCIe: measure it from both");
+        let run = format!("numactl --cpunodebind={own} --membind={own} PROGRAM");
+        found.note(
+            Severity::Minor,
+            [function],
+            None,
+            reason,
+            gain,
+            command(run, "or move the card to a slot of the other socket"),
+        );
+    }
+}
+
+/// A governor that lowers the clock makes every load and store slower.
+pub(crate) fn governor(case: &Case<'_>, found: &mut Found) {
+    let Some(governors) = case.inventory.processors.governors.known() else { return };
+    for governor in governors.iter().filter(|governor| governor.name == "powersave") {
+        // These drivers raise the clock under load with this governor too.
+        let driver = governor.driver.known().map(String::as_str);
+        let adapts = matches!(driver, Some("intel_pstate" | "amd-pstate-epp"));
+        let (severity, effect) = if adapts {
+            (Severity::Hint, "raises the clock only after a while of load")
+        } else {
+            (Severity::Minor, "keeps the clock at its lowest")
+        };
+        let reason = format!("the governor of processors {} is powersave, which {effect}", governor.cpus);
+        let gain = unknown("the clock it would reach was not read; a core's own pace scales with it");
+        let set = "for f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $f; done";
+        let no_function: [&Function; 0] = [];
+        let mend = if governor.cpus.is_empty() { by_hand(set) } else { command(set.to_owned(), "it takes more power") };
+        found.note(severity, no_function, None, reason, gain, mend);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Ask;
+    use crate::doctor::diagnose;
+    use crate::doctor::sample::{self, CARD, findings_of, known};
+    use lanemark_inventory::{Governor, Inventory, NumaNode};
+    use lanemark_record::diagnosis::Severity;
+
+    fn two_sockets() -> Inventory {
+        let mut machine = sample::healthy();
+        let node = |number: u32, cpus: &str| NumaNode {
+            number,
+            cpus: known(cpus.parse().unwrap()),
+            memory_bytes: sample::unseen(),
+            distances: known(if number == 0 { vec![10, 21] } else { vec![21, 10] }),
+        };
+        machine.processors.nodes = known(vec![node(0, "0-3"), node(1, "4-7")]);
+        machine.functions[CARD].numa_node = known(Some(1));
+        machine
+    }
+
+    fn asked(machine: &Inventory, cpus: &str) -> usize {
+        let ask = Ask { cpus: Some(cpus.parse().unwrap()), ..Ask::default() };
+        diagnose(machine, &ask).findings.iter().filter(|finding| finding.check == "socket").count()
+    }
+
+    #[test]
+    fn a_card_on_the_other_socket_is_found_if_somebody_asked_for_these_processors() {
+        assert_eq!((asked(&two_sockets(), "3"), asked(&two_sockets(), "4"), asked(&two_sockets(), "3-4")), (1, 0, 0));
+        assert_eq!(findings_of(&two_sockets(), "socket"), []);
+        let mut one = two_sockets();
+        one.processors.nodes = one.processors.nodes.clone().map(|nodes| nodes[..1].to_vec());
+        assert_eq!(asked(&one, "3"), 0);
+    }
+
+    #[test]
+    fn powersave_is_found_and_weighs_less_where_the_driver_adapts() {
+        let with = |name: &str, driver: &str| {
+            let mut machine = sample::healthy();
+            let governor =
+                Governor { name: name.to_owned(), driver: known(driver.to_owned()), cpus: "0-3".parse().unwrap() };
+            machine.processors.governors = known(vec![governor]);
+            findings_of(&machine, "governor").first().map(|finding| finding.severity)
+        };
+        assert_eq!(with("powersave", "acpi-cpufreq"), Some(Severity::Minor));
+        assert_eq!(with("powersave", "intel_pstate"), Some(Severity::Hint));
+        assert_eq!(with("performance", "acpi-cpufreq"), None);
+    }
+}

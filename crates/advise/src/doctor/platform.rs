@@ -1,0 +1,389 @@
+//! A slot as a platform file: what was read is given, what nobody measured yet is unknown.
+
+use super::Ask;
+use super::case::Case;
+use super::memory_type::memory_bars;
+use super::requests::tags;
+use lanemark_inventory::{Address, Function, Inventory};
+use lanemark_platform::Draft;
+use lanemark_units::format_size;
+use lanemark_wire::config::{BarKind, ConfigSpace};
+use std::fmt::Write;
+
+/// Why there is no platform file for a slot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoPlatform {
+    /// Nothing is there.
+    #[error("there is no function {address} in {source_name}; it has {known}")]
+    NoFunction {
+        /// Which was asked for.
+        address: String,
+        /// Where.
+        source_name: String,
+        /// Which are there.
+        known: String,
+    },
+    /// Something that a platform must know was not seen.
+    #[error("{address}: {what} was not seen ({because}); a platform file needs it: {enable}")]
+    Unseen {
+        /// Which function.
+        address: String,
+        /// What.
+        what: &'static str,
+        /// Why not.
+        because: String,
+        /// What would show it.
+        enable: String,
+    },
+    /// Something that a platform file cannot say.
+    #[error("{address}: {what}")]
+    CannotSay {
+        /// Which function.
+        address: String,
+        /// What, and why.
+        what: String,
+    },
+}
+
+/// A platform file for the function at `address`: link, sizes and BARs as they were read, latencies unknown. It
+/// is one that [`Draft`] reads.
+///
+/// # Errors
+/// [`NoPlatform`] where the function, its link or its memory BARs are not there or were not seen.
+pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, NoPlatform> {
+    let Some(function) = inventory.function(address) else {
+        let all: Vec<String> = inventory.functions.iter().map(|function| function.address.to_string()).collect();
+        let known = match all.len() {
+            0..=8 => all.join(", "),
+            more => format!("{} and {} more", all[..8].join(", "), more - 8),
+        };
+        return Err(NoPlatform::NoFunction {
+            address: address.to_string(),
+            source_name: inventory.source.to_string(),
+            known,
+        });
+    };
+    let mut file = File {
+        text: String::new(),
+        from: format!("read from config space of {address} by lanemark doctor"),
+        measure: format!("measure it: lanemark bench --on {address} --record card.json, then lanemark fit card.json"),
+    };
+    file.head(function);
+    file.core(inventory);
+    file.root_complex();
+    file.link(inventory, function)?;
+    file.endpoint(function);
+    file.bars(function)?;
+    // What this writes, the reader takes; anything else would be a mistake of ours that a user should not meet.
+    match Draft::parse("platform", &file.text) {
+        Ok(_) => Ok(file.text),
+        Err(error) => Err(NoPlatform::CannotSay {
+            address: address.to_string(),
+            what: format!("its numbers do not make a platform:\n{error}"),
+        }),
+    }
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    toml::Value::String(visible).to_string()
+}
+
+struct File {
+    text: String,
+    /// The source of what was read.
+    from: String,
+    /// How to find a number that only a measurement gives.
+    measure: String,
+}
+
+impl File {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn given(&mut self, key: &str, value: impl std::fmt::Display) {
+        let source = quoted(&self.from);
+        self.line(&format!("{key} = {{ value = {value}, source = {source} }}"));
+    }
+
+    fn assumed(&mut self, key: &str, value: impl std::fmt::Display, why: &str) {
+        self.line(&format!("{key} = {{ value = {value}, assumed = {} }}", quoted(why)));
+    }
+
+    fn unknown(&mut self, key: &str, how: &str) {
+        self.line(&format!("{key} = {{ unknown = {} }}", quoted(how)));
+    }
+
+    /// A number that only a measurement gives, and what else there is to know.
+    fn measured(&mut self, key: &str, more: &str) {
+        let how = format!("{}{more}", self.measure);
+        self.unknown(key, &how);
+    }
+
+    fn head(&mut self, function: &Function) {
+        let address = function.address;
+        let what = name(function);
+        self.line(&format!(
+            "# {address}, written by lanemark doctor --as-platform. Numbers that say unknown wait for a"
+        ));
+        self.line("# measurement; docs/guide/doctor.md tells how a fit fills them in.");
+        self.line("schema = 1");
+        let plain: String = address.to_string().replace([':', '.'], "-");
+        self.line(&format!("name = {}", quoted(&format!("card-{plain}"))));
+        self.line(&format!("summary = {}", quoted(&format!("{what} at {address}"))));
+    }
+
+    fn core(&mut self, inventory: &Inventory) {
+        let processors = &inventory.processors;
+        self.line("\n[core]");
+        let model = processors.model.known().map_or("processor not seen", String::as_str);
+        self.line(&format!("name = {}", quoted(model)));
+        match processors.vendor.known().map(String::as_str) {
+            Some("GenuineIntel") => self.line("vendor = { value = \"intel\", source = \"/proc/cpuinfo\" }"),
+            Some("AuthenticAMD") => self.line("vendor = { value = \"amd\", source = \"/proc/cpuinfo\" }"),
+            _ => self.assumed("vendor", "\"intel\"", "the processor was not seen; write yours"),
+        }
+        self.unknown("clock_ghz", "the clock while measuring: /proc/cpuinfo, with the governor performance");
+        match processors.flags.known() {
+            Some(flags) => {
+                let has = |name: &str| flags.iter().any(|flag| flag == name);
+                let bytes = if has("avx512f") {
+                    64
+                } else if has("avx") {
+                    32
+                } else {
+                    16
+                };
+                self.line(&format!("vector_bytes = {{ value = {bytes}, source = \"flags of /proc/cpuinfo\" }}"));
+                let direct = has("movdiri") && has("movdir64b");
+                self.line(&format!("direct_stores = {{ value = {direct}, source = \"flags of /proc/cpuinfo\" }}"));
+            }
+            None => self.assumed("vector_bytes", 32, "the processor was not seen; AVX2 is common"),
+        }
+        self.assumed("memcpy", "\"glibc-2.24-avx-unaligned-erms\"", "the newest variant described here");
+        self.assumed("store_buffer_entries", 56, "a common size; see the processor's optimization manual");
+        let buffers = "a common number; lanemark bench --on host --question wc_buffers counts them";
+        self.assumed("wc_buffers", 12, buffers);
+        self.line("wc_partial_flush = { value = \"8B\", source = \"Intel SDM volume 3, Write Combining\" }");
+        self.assumed("streaming_load_buffers", 12, "MOVNTDQA uses the fill buffers");
+        self.assumed("fill_buffers", 12, "as many as write-combining buffers");
+        for key in ["cached_load_ns", "sfence_ns", "lfence_ns", "mfence_ns", "timestamp_ns"] {
+            self.unknown(key, "a property of the core: its optimization manual, or lanemark bench --on host");
+        }
+    }
+
+    fn root_complex(&mut self) {
+        self.line("\n[root_complex]");
+        self.measured("core_round_trip_ns", "; UC stores show it");
+        self.assumed("posted_queue_entries", 64, "not published, and in no register");
+    }
+
+    fn link(&mut self, inventory: &Inventory, function: &Function) -> Result<(), NoPlatform> {
+        let address = function.address.to_string();
+        let unseen = |what, because: String, enable: String| NoPlatform::Unseen {
+            address: address.clone(),
+            what,
+            because,
+            enable,
+        };
+        let Some(express) = function.pcie() else {
+            return Err(match function.express.why() {
+                Some(why) => unseen("its PCI Express capability", why.because(), why.enable()),
+                None => NoPlatform::CannotSay {
+                    address,
+                    what: "it has no PCI Express capability: a conventional or virtual device has no link".to_owned(),
+                },
+            });
+        };
+        let ask = Ask::default();
+        let case = Case::new(inventory, &ask);
+        let place = inventory.functions.binary_search_by_key(&function.address, |one| one.address).unwrap_or_default();
+        let own = function.link().and_then(|link| super::edge::rate(&link.speed, &link.width).get());
+        let rate = case.edge_above(place).and_then(|edge| edge.trained(&case)).or(own);
+        let Some(rate) = rate else {
+            let why = function.link().and_then(|link| link.speed.why());
+            return Err(match why {
+                Some(why) => unseen("the state of its link", why.because(), why.enable()),
+                None => NoPlatform::CannotSay { address, what: "it has no link".to_owned() },
+            });
+        };
+        if rate.generation > 5 || rate.width_lanes == 0 {
+            let what = format!("its link is {rate}; a platform file knows Gen1 to Gen5 and links that are up");
+            return Err(NoPlatform::CannotSay { address, what });
+        }
+        let Some(mps) = express.mps.get() else {
+            let why = express.mps.why();
+            let because = why.map(lanemark_inventory::Why::because).unwrap_or_default();
+            return Err(unseen(
+                "its Max_Payload_Size",
+                because,
+                why.map(lanemark_inventory::Why::enable).unwrap_or_default(),
+            ));
+        };
+        self.line("\n[link]");
+        self.given("generation", rate.generation);
+        self.given("width_lanes", rate.width_lanes);
+        self.given("mps_bytes", mps.bytes());
+        if let Some(mrrs) = express.mrrs.get() {
+            self.given("mrrs_bytes", mrrs.bytes());
+        }
+        let bytes = function.config.known().map(Vec::as_slice).unwrap_or_default();
+        if let Ok(rcb) = ConfigSpace::new(bytes).pcie().and_then(|pcie| pcie.read_completion_boundary()) {
+            self.given("rcb_bytes", rcb);
+        }
+        if let Some(tags) = tags(express, rate.generation) {
+            let count = tags.tags();
+            self.line(&format!(
+                "# {count} tags; no key says so yet, for nothing simulated reads from the device's side."
+            ));
+        }
+        self.measured("one_way_ns", "; it stands in sums with endpoint.ingress_ns and egress_ns");
+        let credits = "as many as a receiver may advertise without scaled flow control; no register tells";
+        self.assumed("posted_header_credits", 127, credits);
+        self.assumed("posted_data_credits", 2047, credits);
+        self.assumed("nonposted_header_credits", 127, credits);
+        Ok(())
+    }
+
+    fn endpoint(&mut self, function: &Function) {
+        self.line("\n[endpoint]");
+        self.line(&format!("name = {}", quoted(&name(function))));
+        self.measured("ingress_ns", "");
+        self.measured("egress_ns", "");
+    }
+
+    fn bars(&mut self, function: &Function) -> Result<(), NoPlatform> {
+        let address = function.address.to_string();
+        let unseen = |what, because: String, enable: String| NoPlatform::Unseen {
+            address: address.clone(),
+            what,
+            because,
+            enable,
+        };
+        let regions = match (function.regions.known(), function.regions.why()) {
+            (Some(regions), _) => regions,
+            (None, why) => {
+                let because = why.map(lanemark_inventory::Why::because).unwrap_or_default();
+                let enable = why.map(lanemark_inventory::Why::enable).unwrap_or_default();
+                return Err(unseen("its BARs", because, enable));
+            }
+        };
+        let memory = regions.iter().filter(|region| region.bar().is_some() && region.space != BarKind::Io);
+        for region in memory {
+            if let Some(why) = region.bytes.why().or(region.base.why()) {
+                return Err(unseen("the size or place of a BAR", why.because(), why.enable()));
+            }
+        }
+        let bars: Vec<_> = memory_bars(function).filter(|(.., bytes)| *bytes >= 16).collect();
+        if bars.is_empty() {
+            let what = "it has no memory BAR with an address: there is nothing to load from or store to".to_owned();
+            return Err(NoPlatform::CannotSay { address, what });
+        }
+        for (bar, region, base, bytes) in &bars {
+            self.line("\n[[bar]]");
+            self.given("index", bar);
+            self.given("address_bytes", format!("{base:#x}"));
+            self.given("size_bytes", quoted(&format_size(*bytes)));
+            self.given("prefetchable", region.prefetchable);
+        }
+        for (bar, region, _, bytes) in &bars {
+            let (kind, beat) = if region.prefetchable { ("sram", 64) } else { ("registers", 8) };
+            let _ = write!(self.text, "\n[[region]]\nname = \"bar{bar}\"\n");
+            self.assumed("bar", bar, "one region a BAR");
+            self.assumed("offset_bytes", 0, "from the start of the BAR");
+            self.assumed("size_bytes", quoted(&format_size(*bytes)), "the whole BAR: look into the card's manual");
+            self.assumed("kind", quoted(kind), "from the prefetchable bit; sram, ddr, registers or fifo");
+            self.assumed("beat_bytes", beat, "the card's manual knows the width of its data path");
+            self.measured("beat_ns", "");
+            self.measured("read_ns", "");
+        }
+        Ok(())
+    }
+}
+
+/// What the function is, in words.
+fn name(function: &Function) -> String {
+    if let Some(name) = function.name.known() {
+        return name.clone();
+    }
+    match (function.vendor.get(), function.device.get()) {
+        (Some(vendor), Some(device)) => format!("PCI function {vendor:04x}:{device:04x}"),
+        _ => "PCI function".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::sample::{self, CARD, PORT, known};
+    use lanemark_platform::Platform;
+    use lanemark_units::HostPhys;
+
+    fn card(machine: &Inventory) -> Result<String, NoPlatform> {
+        as_platform(machine, machine.functions[CARD].address)
+    }
+
+    #[test]
+    fn a_slot_is_a_draft_with_the_numbers_that_were_read_and_none_that_were_not() {
+        let text = card(&sample::healthy()).unwrap();
+        let draft = Draft::parse("card.toml", &text).unwrap();
+        let json = draft.to_json();
+        let value = |path: &str| json.pointer(path).unwrap().clone();
+        assert_eq!(value("/link/generation/value"), 4);
+        assert_eq!(value("/link/width_lanes/value"), 16);
+        assert_eq!(value("/link/mrrs_bytes/value"), 4096);
+        assert_eq!(value("/link/mps_bytes/source"), "read from config space of 0000:01:00.0 by lanemark doctor");
+        assert_eq!(value("/bar/0/address_bytes/value"), sample::BAR_BASE);
+        assert!(text.contains("# 256 tags"), "{text}");
+        let latency = |key: &&str| draft.unknowns().iter().any(|unknown| unknown.key == **key);
+        let all = [
+            "root_complex.core_round_trip_ns",
+            "link.one_way_ns",
+            "endpoint.ingress_ns",
+            "endpoint.egress_ns",
+            "region.bar2.read_ns",
+            "region.bar2.beat_ns",
+        ];
+        assert_eq!(all.iter().filter(|key| latency(key)).count(), all.len());
+        assert!(draft.unknowns().iter().all(|unknown| !unknown.is_whole), "a fit fills in everything");
+        assert!(Platform::parse("card.toml", &text).is_err());
+    }
+
+    #[test]
+    fn what_a_platform_needs_and_nobody_saw_is_named() {
+        let mut machine = sample::healthy();
+        machine.functions[CARD].express = sample::unseen();
+        let error = card(&machine).unwrap_err().to_string();
+        assert!(error.starts_with("0000:01:00.0: its PCI Express capability was not seen ("), "{error}");
+        let mut machine = sample::healthy();
+        sample::bar(&mut machine, CARD).bytes = sample::unseen();
+        assert!(card(&machine).unwrap_err().to_string().contains("the size or place of a BAR was not seen"));
+        let mut machine = sample::healthy();
+        machine.functions[CARD].regions = known(vec![]);
+        assert!(matches!(card(&machine), Err(NoPlatform::CannotSay { .. })));
+        for place in [PORT, CARD] {
+            sample::link(&mut machine, place).speed = sample::unseen();
+        }
+        assert!(card(&machine).unwrap_err().to_string().contains("the state of its link was not seen"));
+    }
+
+    #[test]
+    fn an_address_where_nothing_is_says_what_is_there() {
+        let error = as_platform(&sample::healthy(), "05:00.0".parse().unwrap()).unwrap_err().to_string();
+        assert_eq!(error, "there is no function 0000:05:00.0 in this machine; it has 0000:00:01.0, 0000:01:00.0");
+    }
+
+    #[test]
+    fn names_of_others_cannot_break_the_file() {
+        let mut machine = sample::healthy();
+        machine.functions[CARD].name = known("a \"card\"\n[core]\\ \u{7}".to_owned());
+        let (base, bytes) = (known(Some(HostPhys(1 << 40))), known(1 << 20));
+        let region = sample::bar(&mut machine, CARD);
+        (region.base, region.bytes) = (base, bytes);
+        assert!(card(&machine).is_ok(), "{:?}", card(&machine));
+    }
+}

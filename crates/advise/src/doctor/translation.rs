@@ -1,0 +1,42 @@
+//! What the IOMMU does at every unmap.
+
+use super::case::{Case, Found, command, unknown};
+use lanemark_inventory::Function;
+use lanemark_record::diagnosis::Severity;
+
+/// Domains of type `DMA` flush the IOTLB at every unmap; `DMA-FQ` gathers the flushes.
+///
+/// Source: Linux, Documentation/ABI/testing/sysfs-kernel-iommu_groups.
+pub(crate) fn strict(case: &Case<'_>, found: &mut Found) {
+    let is_strict = |function: &&Function| {
+        function.iommu_domain.present().is_some_and(|domain| domain == "DMA") && function.driver.present().is_some()
+    };
+    let strict: Vec<&Function> = case.requesters().map(|(_, function, _)| function).filter(is_strict).collect();
+    if strict.is_empty() {
+        return;
+    }
+    let reason =
+        "the IOMMU is flushed at every unmap (strict mode): drivers that map each buffer wait for it".to_owned();
+    let gain = unknown("it depends on how often the driver maps and unmaps");
+    let words =
+        "needs a boot; flushes are gathered then, and for up to 10 ms a device may still reach what was unmapped";
+    let mend = command("iommu.strict=0 on the kernel's command line".to_owned(), words);
+    found.note(Severity::Hint, strict, None, reason, gain, mend);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::doctor::sample::{self, CARD, findings_of, known};
+
+    #[test]
+    fn a_strict_domain_of_a_bound_device_is_found_and_a_lazy_one_is_not() {
+        let with = |domain: &str, driver: Option<&str>| {
+            let mut machine = sample::healthy();
+            machine.functions[CARD].iommu_domain = known(Some(domain.to_owned()));
+            machine.functions[CARD].driver = known(driver.map(str::to_owned));
+            findings_of(&machine, "iommu_strict").len()
+        };
+        assert_eq!((with("DMA", Some("nvme")), with("DMA-FQ", Some("nvme")), with("DMA", None)), (1, 0, 0));
+        assert_eq!(with("identity", Some("nvme")), 0);
+    }
+}

@@ -1,0 +1,88 @@
+//! A switch whose ports could fill its uplink several times.
+
+use super::case::{Case, Found, by_hand};
+use super::edge::Edge;
+use super::gain;
+use lanemark_record::diagnosis::Severity;
+use lanemark_wire::config::PortType;
+
+/// A switch: the link above it, and those links below it that have an endpoint at their end.
+pub(crate) struct Switch<'e> {
+    pub(crate) uplink: &'e Edge,
+    pub(crate) ports: Vec<&'e Edge>,
+}
+
+impl Switch<'_> {
+    pub(crate) fn uplink_ceiling(&self, case: &Case<'_>) -> Option<f64> {
+        ceiling(case, self.uplink)
+    }
+
+    pub(crate) fn sum_of_ceilings(&self, case: &Case<'_>) -> Option<f64> {
+        self.ports.iter().map(|edge| ceiling(case, edge)).sum()
+    }
+}
+
+fn ceiling(case: &Case<'_>, edge: &Edge) -> Option<f64> {
+    gain::write_ceiling(edge.trained(case)?, edge.mps(case)?)
+}
+
+/// Every switch that was seen.
+pub(crate) fn switches<'e>(case: &'e Case<'_>) -> Vec<Switch<'e>> {
+    let kind = |place: usize| case.function(place).pcie().and_then(|express| express.kind.get());
+    let uplinks = case.edges.iter().filter(|edge| kind(edge.lower) == Some(PortType::UpstreamPort));
+    let with_ports = uplinks.map(|uplink| {
+        let below = case.edges.iter().filter(|edge| {
+            let is_end = matches!(kind(edge.lower), Some(PortType::Endpoint | PortType::LegacyEndpoint));
+            is_end && edge.upper.and_then(|port| case.tree.parent(port)) == Some(uplink.lower)
+        });
+        Switch { uplink, ports: below.collect() }
+    });
+    with_ports.collect()
+}
+
+/// The sum of what the links below carry, over what the one above does.
+pub(crate) fn shared(case: &Case<'_>, found: &mut Found) {
+    for switch in switches(case).into_iter().filter(|switch| switch.ports.len() > 1) {
+        let (Some(above), Some(sum)) = (switch.uplink_ceiling(case), switch.sum_of_ceilings(case)) else { continue };
+        let Some(rate) = switch.uplink.trained(case).filter(|_| sum > above * SLACK) else { continue };
+        let count = switch.ports.len();
+        let reason = format!(
+            "{count} devices share an uplink of {rate}, which their own links could fill {:.1} times",
+            sum / above
+        );
+        let assumes = "all devices write at once, each its fair share, payloads as set".to_owned();
+        let share = |whole: f64| Some(whole / count as f64);
+        let gain =
+            gain::bytes_per_s("DMA ceiling of each device while all are busy", share(above), share(sum), assumes);
+        let words = "move busy devices to slots of their own; nothing is lost while one at a time is busy";
+        let devices = switch.ports.iter().map(|edge| edge.lower(case));
+        found.note(Severity::Hint, devices, None, reason, gain, by_hand(words));
+    }
+}
+
+/// Payload sizes may differ a little between links; that is no sharing.
+const SLACK: f64 = 1.05;
+
+#[cfg(test)]
+mod tests {
+    use crate::doctor::sample::{self, findings_of};
+
+    #[test]
+    fn two_cards_below_one_link_share_it_and_one_does_not() {
+        let found = findings_of(&sample::switch(2), "uplink");
+        assert_eq!((found.len(), found[0].functions.len()), (1, 2));
+        assert!(found[0].reason.contains("could fill 2.0 times"), "{}", found[0].reason);
+        assert_eq!(findings_of(&sample::switch(1), "uplink"), []);
+    }
+
+    #[test]
+    fn an_uplink_as_wide_as_its_ports_together_is_not_shared() {
+        let mut machine = sample::switch(2);
+        for port in sample::switch_ports(2) {
+            for place in [port, sample::card_below(port)] {
+                sample::link(&mut machine, place).width = sample::known(lanemark_inventory::Width(8));
+            }
+        }
+        assert_eq!(findings_of(&machine, "uplink"), []);
+    }
+}

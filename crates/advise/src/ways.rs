@@ -1,0 +1,203 @@
+//! Which way to use, and where one falls off a cliff.
+
+use lanemark_record::{Advice, Answer, Finding, Quantity, Record, Way};
+use lanemark_units::format_size;
+
+/// The best way per target, bandwidth question and size, where there is more than one to choose from.
+///
+/// Best is the plainest of those within 2 % of the highest median of the delivered rate.
+#[must_use]
+pub fn best_ways(record: &Record) -> Vec<Advice> {
+    let mut groups: Vec<(&str, &str, u64)> = Vec::new();
+    for answer in record.answers.iter().filter(|answer| answer.quantity == Quantity::Bandwidth) {
+        let key = (answer.target.as_str(), answer.question.as_str(), answer.size_bytes);
+        if !groups.contains(&key) {
+            groups.push(key);
+        }
+    }
+    groups
+        .into_iter()
+        .filter_map(|(target, question, size)| {
+            let of_group =
+                |answer: &&Answer| answer.target == target && answer.question == question && answer.size_bytes == size;
+            best(record.answers.iter().filter(of_group))
+        })
+        .collect()
+}
+
+fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
+    let mut rated: Vec<(&Answer, f64)> = answers.filter_map(|answer| Some((answer, rate(answer)?))).collect();
+    rated.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let (fastest, (last, slowest)) = (rated.first()?.1, *rated.last()?);
+    // Among ways that are as good as the fastest the plainest is advised.
+    let as_good = rated.iter().filter(|way| way.1 >= fastest * AS_GOOD);
+    let (first, fastest) = *as_good.min_by_key(|way| plainness(&way.0.way))?;
+    if rated.len() < 2 || fastest / slowest < WORTH_CHOOSING {
+        return None;
+    }
+    Some(Advice {
+        question: first.question.clone(),
+        target: first.target.clone(),
+        size_bytes: first.size_bytes,
+        way: first.way.clone(),
+        delivered_rate_bytes_per_s_median: fastest,
+        times_the_slowest: fastest / slowest,
+        reason: reason(first, last),
+    })
+}
+
+/// How many times the slowest way the fastest must be for a choice to matter.
+const WORTH_CHOOSING: f64 = 1.05;
+
+/// Share of the fastest rate from which a way is as good.
+const AS_GOOD: f64 = 0.98;
+
+/// Lower is plainer: first the mappings that programs ask for anyway, then instructions every compiler makes.
+fn plainness(way: &Way) -> (usize, usize) {
+    let place = |names: &[&str], name: &str| names.iter().position(|other| *other == name).unwrap_or(names.len());
+    let mapping = place(&["wb", "wc", "uc", "wt", "wp"], &way.memory_type);
+    (mapping, place(&["memcpy", "64", "32", "16", "8", "rep_movsb", "4", "2", "1"], &way.access))
+}
+
+/// How many times slower a larger transfer must be to stand out.
+const CLIFF: f64 = 3.0;
+
+/// Sizes at which one way suddenly becomes several times slower although it moves more, with the reason
+/// that its packets give; where packets cannot be seen, a fall is most often a cache's size and no finding.
+#[must_use]
+pub fn cliffs(record: &Record) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, smaller) in record.answers.iter().enumerate() {
+        let same_way = |answer: &&Answer| {
+            answer.target == smaller.target
+                && answer.question == smaller.question
+                && answer.way == smaller.way
+                && answer.alignment_bytes == smaller.alignment_bytes
+                && answer.size_bytes > smaller.size_bytes
+        };
+        let next = record.answers[place + 1..].iter().filter(same_way).min_by_key(|answer| answer.size_bytes);
+        let seen = smaller.quantity == Quantity::Bandwidth && smaller.tlps.is_some();
+        let Some(larger) = next.filter(|_| seen) else { continue };
+        let (Some(before), Some(after)) = (rate(smaller), rate(larger)) else { continue };
+        if before / after >= CLIFF {
+            found.push(Finding {
+                question: smaller.question.clone(),
+                target: smaller.target.clone(),
+                text: cliff(smaller, larger, before / after, record),
+            });
+        }
+    }
+    found
+}
+
+fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
+    let (from, to) = (format_size(smaller.size_bytes), format_size(larger.size_bytes));
+    let fall = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.way);
+    let (Some(few), Some(many)) = (requests(smaller), requests(larger)) else { return fall };
+    let packets = format!("{fall}: {from} take {few:.0} request TLPs, {to} take {many:.0}");
+    let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
+    if larger.way.access != "memcpy" || !a_byte_each {
+        return packets;
+    }
+    let memcpy = record.targets.iter().find(|target| target.name == larger.target).map(|target| &target.memcpy);
+    let variant = memcpy.map_or("this memcpy", String::as_str);
+    format!("{packets}; {variant} uses rep movsb there, which on this memory type moves one byte at a time")
+}
+
+/// Request TLPs of one pass.
+fn requests(answer: &Answer) -> Option<f64> {
+    let tlps = answer.tlps?;
+    Some((tlps.writes + tlps.reads) as f64 / answer.passes.max(1) as f64)
+}
+
+fn rate(answer: &Answer) -> Option<f64> {
+    let measured = answer.delivered_rate_bytes_per_s.map(|summary| summary.median);
+    let said = answer.formula.as_ref().and_then(|formula| formula.delivered_rate_bytes_per_s);
+    measured.or(said).filter(|rate| *rate > 0.0)
+}
+
+/// What holds the fastest back, and what the slowest pays for.
+fn reason(fastest: &Answer, slowest: &Answer) -> String {
+    let mut parts = Vec::new();
+    if let (Some(few), Some(many)) = (requests(fastest), requests(slowest))
+        && few < many
+    {
+        let noun = if few < 1.5 { "TLP" } else { "TLPs" };
+        parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.way));
+    }
+    if let Some(wait) = slowest.waits.first().filter(|wait| wait.cause != "issue") {
+        parts.push(format!("with {} {} ({:.0} % of the time)", slowest.way, wait.explanation, wait.share_percent));
+    }
+    match fastest.waits.first() {
+        Some(wait) if wait.share_percent >= 1.0 && !parts.iter().any(|part| part.contains(&wait.explanation)) => {
+            parts.push(format!("what is left: {}", wait.explanation));
+        }
+        _ => {}
+    }
+    if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.way) } else { parts.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{answer, record};
+    use lanemark_record::Tlps;
+
+    #[test]
+    fn the_fastest_way_of_each_size_is_advised_with_its_margin() {
+        let advice = best_ways(&record(vec![
+            answer("4", 64, Some(1e9)),
+            answer("memcpy", 64, Some(4e9)),
+            answer("4", 128, Some(3e9)),
+            answer("memcpy", 128, Some(2e9)),
+        ]));
+        let found: Vec<(u64, &str, f64)> = advice
+            .iter()
+            .map(|advice| (advice.size_bytes, advice.way.access.as_str(), advice.times_the_slowest))
+            .collect();
+        assert_eq!(found, [(64, "memcpy", 4.0), (128, "4", 1.5)]);
+    }
+
+    fn seen(access: &str, size_bytes: u64, rate: f64, writes: u64) -> Answer {
+        let tlps = Tlps { writes, reads: 0, completions: 0, payload_bytes: size_bytes };
+        Answer { tlps: Some(tlps), ..answer(access, size_bytes, Some(rate)) }
+    }
+
+    #[test]
+    fn a_way_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
+        let found = cliffs(&record(vec![seen("8", 1024, 3e9, 16), seen("8", 2048, 1e9, 64)]));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].text, "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64");
+        assert_eq!(cliffs(&record(vec![seen("8", 1024, 2.99e9, 16), seen("8", 2048, 1e9, 64)])), []);
+        assert_eq!(cliffs(&record(vec![seen("4", 1024, 9e9, 16), seen("8", 2048, 1e9, 64)])), []);
+    }
+
+    #[test]
+    fn a_fall_whose_packets_cannot_be_seen_is_no_finding() {
+        assert_eq!(cliffs(&record(vec![answer("8", 1024, Some(9e9)), answer("8", 2048, Some(1e9))])), []);
+    }
+
+    #[test]
+    fn a_cliff_into_rep_movsb_is_explained_by_its_packets() {
+        let found = cliffs(&record(vec![seen("memcpy", 1024, 0.19e9, 37), seen("memcpy", 2048, 0.007e9, 2048)]));
+        assert!(found[0].text.contains("1KiB take 37 request TLPs, 2KiB take 2048"), "{}", found[0].text);
+        assert!(found[0].text.contains("rep movsb"), "{}", found[0].text);
+    }
+
+    #[test]
+    fn among_ways_within_two_percent_the_plainest_is_advised() {
+        let advised = |memcpy| {
+            let ways = [answer("nt64", 64, Some(1e9)), answer("memcpy", 64, Some(memcpy)), answer("1", 64, Some(1e8))];
+            best_ways(&record(ways.to_vec()))[0].way.access.clone()
+        };
+        assert_eq!(advised(0.98e9), "memcpy");
+        assert_eq!(advised(0.979e9), "nt64");
+    }
+
+    #[test]
+    fn nothing_is_advised_where_there_is_no_choice_or_no_rate() {
+        assert_eq!(best_ways(&record(vec![answer("4", 64, Some(1e9))])), []);
+        assert_eq!(best_ways(&record(vec![answer("4", 64, None), answer("8", 64, Some(1e9))])), []);
+        assert_eq!(best_ways(&record(vec![answer("4", 64, Some(1e9)), answer("8", 64, Some(1.04e9))])), []);
+    }
+}

@@ -1,0 +1,154 @@
+//! The samples of one plan, gathered over its visits.
+
+use lanemark_machine::{Plan, Sample, Samples};
+use lanemark_record::{DroppedSample, RawSamples, Summary};
+use lanemark_units::Ticks;
+
+/// Samples of a plan.
+pub(crate) struct Measured {
+    /// The plan as it was run.
+    pub(crate) plan: Plan,
+    /// Those that count, in the order they were taken; waits, traffic and bytes are those of the last visit.
+    pub(crate) samples: Samples,
+    /// The round of each of `samples.taken`.
+    round: Vec<u64>,
+    raw: RawSamples,
+    timer_costs: Vec<Ticks>,
+    /// Instead of the samples' own times.
+    pub(crate) latencies_ns: Option<Vec<f64>>,
+    /// Of other plans whose samples belong to the same answer.
+    others: Vec<RawSamples>,
+}
+
+impl Measured {
+    /// Nothing yet of `plan`, which `name` tells from others of its question.
+    pub(crate) fn of(name: String, plan: Plan) -> Measured {
+        let raw = RawSamples { plan: name, ..RawSamples::default() };
+        let (samples, round, timer_costs, others) = (Samples::wanted(1), Vec::new(), Vec::new(), Vec::new());
+        Measured { plan, samples, round, raw, timer_costs, latencies_ns: None, others }
+    }
+
+    /// Adds what a visit gave; the first `warm_up` samples of it do not count.
+    pub(crate) fn add(&mut self, round: u64, visit: &Samples, warm_up: usize) {
+        self.raw.passes = self.plan.passes;
+        // Where nothing was taken, what was to warm up was dropped.
+        let counts_from = if visit.taken.is_empty() { (warm_up, 0) } else { (0, warm_up) };
+        let dropped = visit.disturbed.iter().skip(counts_from.0).filter(|(before, ..)| *before >= counts_from.1);
+        let mut dropped = dropped.peekable();
+        for place in 0..=visit.taken.len() {
+            while let Some((_, sample, reason)) = dropped.next_if(|(before, ..)| *before == place) {
+                let place = self.raw.round.len() as u64;
+                self.raw.dropped.push(DroppedSample { place, reason: reason.name().to_owned() });
+                self.samples.dropped.add(*reason);
+                self.keep(round, sample);
+            }
+            if let Some(sample) = visit.taken.get(place).filter(|_| place >= warm_up) {
+                self.keep(round, sample);
+                self.samples.taken.push(*sample);
+                self.round.push(round);
+            }
+        }
+        self.samples.waits.clone_from(&visit.waits);
+        (self.samples.traffic, self.samples.confirmed) = (visit.traffic, visit.confirmed);
+        self.timer_costs.push(visit.timer_cost);
+        self.timer_costs.sort_unstable();
+        self.samples.timer_cost = self.timer_costs[self.timer_costs.len() / 2];
+    }
+
+    fn keep(&mut self, round: u64, sample: &Sample) {
+        self.raw.round.push(round);
+        // To the picosecond, which no counter resolves.
+        let rounded = |time: Ticks| (time.as_ns() * 1e3).round() / 1e3;
+        self.raw.issue_ns.push(rounded(sample.issue));
+        self.raw.delivered_ns.push(rounded(sample.delivered));
+    }
+
+    /// Whether it was visited at all.
+    pub(crate) fn has_run(&self) -> bool {
+        !self.timer_costs.is_empty()
+    }
+
+    /// How often it was visited.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.timer_costs.len() as u64
+    }
+
+    /// Passes of one sample.
+    pub(crate) fn passes(&self) -> u64 {
+        self.plan.passes
+    }
+
+    /// Every list of samples that the answer rests on.
+    pub(crate) fn raw(&self) -> Vec<RawSamples> {
+        std::iter::once(&self.raw).chain(&self.others).cloned().collect()
+    }
+
+    /// The same run, standing for these latencies.
+    pub(crate) fn with_latencies(mut self, latencies_ns: Vec<f64>) -> Measured {
+        self.latencies_ns = Some(latencies_ns);
+        self
+    }
+
+    /// The same run, with the samples of other plans that had a part in its answer.
+    pub(crate) fn beside(mut self, others: &[Measured]) -> Measured {
+        for other in others {
+            let dropped = other.samples.dropped;
+            self.samples.dropped.context_switches += dropped.context_switches;
+            self.samples.dropped.clock_steps += dropped.clock_steps;
+            self.others.extend(other.raw());
+        }
+        self
+    }
+
+    /// Delivered time of every sample.
+    pub(crate) fn delivered_ns(&self) -> Vec<f64> {
+        self.samples.taken.iter().map(|sample| sample.delivered.as_ns()).collect()
+    }
+
+    /// Time to delivery of one pass, sample by sample.
+    pub(crate) fn per_pass_delivered_ns(&self) -> Vec<f64> {
+        self.delivered_ns().iter().map(|ns| ns / self.plan.passes as f64).collect()
+    }
+
+    /// Issue time of one pass, sample by sample.
+    pub(crate) fn per_pass_issue_ns(&self) -> Vec<f64> {
+        self.samples.taken.iter().map(|sample| sample.issue.as_ns() / self.plan.passes as f64).collect()
+    }
+
+    /// The middle one of them.
+    pub(crate) fn median_issue_ns(&self) -> f64 {
+        median(&self.per_pass_issue_ns())
+    }
+
+    /// The middle one of those of a round; not a number if there are none.
+    pub(crate) fn median_issue_ns_in(&self, round: u64) -> f64 {
+        let rounds = self.by_round_ns();
+        rounds.iter().find(|(other, _)| *other == round).map_or(f64::NAN, |(_, times)| median(times))
+    }
+
+    /// Issue times of one pass minus those of `other`, sample by sample of the same round.
+    pub(crate) fn minus_by_round_ns(&self, other: &Measured) -> Vec<f64> {
+        let others = other.by_round_ns();
+        let same_round = |round: u64| others.iter().find(|(other, _)| *other == round).map(|(_, times)| times);
+        let rounds = self.by_round_ns();
+        let pairs = rounds.iter().filter_map(|(round, times)| Some(times.iter().zip(same_round(*round)?)));
+        pairs.flatten().map(|(with, without)| with - without).collect()
+    }
+
+    /// Issue times of one pass in each round that was gone, in order: round and times.
+    pub(crate) fn by_round_ns(&self) -> Vec<(u64, Vec<f64>)> {
+        let mut rounds: Vec<(u64, Vec<f64>)> = Vec::new();
+        for (round, ns) in self.round.iter().zip(self.per_pass_issue_ns()) {
+            match rounds.last_mut().filter(|(last, _)| last == round) {
+                Some((_, times)) => times.push(ns),
+                None => rounds.push((*round, vec![ns])),
+            }
+        }
+        rounds
+    }
+}
+
+/// Not a number if there are none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    Summary::of(values).map_or(f64::NAN, |summary| summary.median)
+}

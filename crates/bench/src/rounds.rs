@@ -1,0 +1,189 @@
+//! Several plans in rounds: every round visits each of them once, in an order of its own, and takes a few samples.
+//!
+//! What disturbs a machine for a while, a clock that changes, a neighbour that wakes up, so meets all plans alike and
+//! not one of them alone.
+
+use crate::effort::Effort;
+use crate::measured::Measured;
+use lanemark_machine::{Clockwork, Machine, MachineError, Plan, Samples};
+use lanemark_record::Summary;
+use lanemark_units::Ticks;
+
+/// A plan to be sampled.
+pub(crate) struct Wanted {
+    /// Which of its question's plans; empty where there is one.
+    pub(crate) name: String,
+    /// What one sample runs, with as many passes as it has at the least.
+    pub(crate) plan: Plan,
+    /// The most passes of a sample where time is real.
+    pub(crate) most_passes: u64,
+}
+
+/// Asked before every visit with how many plans are done: whether to go on.
+pub(crate) type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
+
+/// Runs the plans; where time is virtual each once, in their order.
+///
+/// Each plan ends with its samples or with what went wrong. Whoever has samples when somebody wants an end keeps them;
+/// who has none is [`MachineError::Interrupted`].
+pub(crate) fn in_rounds(
+    machine: &mut dyn Machine,
+    wanted: Vec<Wanted>,
+    effort: &Effort,
+    go_on: GoOn<'_>,
+) -> Vec<Result<Measured, MachineError>> {
+    let mut variants: Vec<Variant> = wanted.into_iter().map(Variant::new).collect();
+    match machine.facts().clockwork {
+        Clockwork::Simulated => once(machine, &mut variants, go_on),
+        Clockwork::Real | Clockwork::Emulated => {
+            Sampling { machine, effort, spent: Ticks::ZERO }.run(&mut variants, go_on)
+        }
+    }
+    let name = &machine.facts().name;
+    variants.into_iter().map(|variant| variant.ended(name)).collect()
+}
+
+fn once(machine: &mut dyn Machine, variants: &mut [Variant], go_on: GoOn<'_>) {
+    for (place, variant) in variants.iter_mut().enumerate() {
+        let mut samples = Samples::wanted(1);
+        let done = if go_on(place) {
+            machine.run(&variant.measured.plan, &mut samples)
+        } else {
+            Err(MachineError::Interrupted { machine: machine.facts().name.clone() })
+        };
+        match done {
+            Ok(()) => variant.measured.add(0, &samples, 0),
+            Err(error) => variant.error = Some(error),
+        }
+        if is_interrupted(variant.error.as_ref()) {
+            break;
+        }
+    }
+}
+
+/// One plan on its way.
+struct Variant {
+    most_passes: u64,
+    measured: Measured,
+    /// Samples of one visit; zero until that is known.
+    visit: usize,
+    /// Samples when the interval was looked at last.
+    looked_at: usize,
+    is_done: bool,
+    error: Option<MachineError>,
+}
+
+impl Variant {
+    fn new(wanted: Wanted) -> Variant {
+        Variant {
+            most_passes: wanted.most_passes,
+            measured: Measured::of(wanted.name, wanted.plan),
+            visit: 0,
+            looked_at: 0,
+            is_done: false,
+            error: None,
+        }
+    }
+
+    fn ended(self, machine: &str) -> Result<Measured, MachineError> {
+        match self.error {
+            Some(error) if !is_interrupted(Some(&error)) || !self.measured.has_run() => Err(error),
+            _ if !self.measured.has_run() => Err(MachineError::Interrupted { machine: machine.to_owned() }),
+            _ => Ok(self.measured),
+        }
+    }
+
+    /// Whether more samples would change nothing that was asked for. An interval is looked at again only when there is
+    /// a quarter more to see.
+    fn is_settled(&mut self, effort: &Effort) -> bool {
+        let times = self.measured.delivered_ns();
+        // As many rounds too, for where every sample is dropped and takes no time there is no other end.
+        if times.len().max(self.measured.rounds() as usize) >= effort.most_samples {
+            return true;
+        }
+        if self.measured.rounds() < effort.least_rounds || times.len() * 4 < self.looked_at * 5 {
+            return false;
+        }
+        self.looked_at = times.len();
+        let Some(summary) = Summary::of(&times) else { return false };
+        let width = summary.ci95.and_then(|interval| interval.width_percent_of(summary.median));
+        width.is_some_and(|percent| percent <= effort.interval_percent)
+    }
+}
+
+/// Real time at work.
+struct Sampling<'a> {
+    machine: &'a mut dyn Machine,
+    effort: &'a Effort,
+    spent: Ticks,
+}
+
+impl Sampling<'_> {
+    fn run(mut self, variants: &mut [Variant], go_on: GoOn<'_>) {
+        for round in 0.. {
+            let mut order: Vec<usize> = (0..variants.len()).filter(|place| !variants[*place].is_done).collect();
+            fastrand::Rng::with_seed(round).shuffle(&mut order);
+            if order.is_empty() {
+                return;
+            }
+            for place in order {
+                if round > 0 && self.spent >= self.effort.budget {
+                    return;
+                }
+                if !go_on(variants.iter().filter(|variant| variant.is_done).count()) {
+                    return;
+                }
+                let variant = &mut variants[place];
+                if let Err(error) = self.visit(variant, round) {
+                    let is_over = is_interrupted(Some(&error));
+                    (variant.error, variant.is_done) = (Some(error), true);
+                    if is_over {
+                        return;
+                    }
+                }
+                variant.is_done = variant.is_done || variant.is_settled(self.effort);
+            }
+        }
+    }
+
+    /// Takes the samples of one visit.
+    fn visit(&mut self, variant: &mut Variant, round: u64) -> Result<(), MachineError> {
+        if variant.visit == 0 {
+            let sample = self.settle_passes(&mut variant.measured.plan, variant.most_passes)?;
+            variant.visit = self.effort.samples_of(sample);
+        }
+        let mut samples = Samples::wanted(variant.visit + 1);
+        self.run_once(&variant.measured.plan, &mut samples)?;
+        // The first one brings what it touches into the caches: others were there in between.
+        variant.measured.add(round, &samples, 1);
+        Ok(())
+    }
+
+    fn run_once(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        let done = self.machine.run(plan, samples);
+        let all = samples.taken.iter().chain(samples.disturbed.iter().map(|(_, sample, _)| sample));
+        let in_samples = all.map(|sample| sample.delivered).sum();
+        self.spent += samples.spent.max(in_samples);
+        done
+    }
+
+    /// Raises passes until a sample is long enough to be told from the timer's step; says how long it is then.
+    fn settle_passes(&mut self, plan: &mut Plan, most_passes: u64) -> Result<Ticks, MachineError> {
+        let mut trial = Samples::wanted(1);
+        loop {
+            self.run_once(plan, &mut trial)?;
+            // A dropped one took longer than it needs, but not by so much that its order of size were wrong.
+            let all = trial.taken.iter().chain(trial.disturbed.iter().map(|(_, sample, _)| sample));
+            let sample = all.map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
+            if sample >= self.effort.sample_length || plan.passes >= most_passes {
+                return Ok(sample);
+            }
+            let factor = self.effort.sample_length.0.checked_div(sample.0).unwrap_or(16).clamp(2, 16);
+            plan.passes = plan.passes.saturating_mul(factor).min(most_passes);
+        }
+    }
+}
+
+fn is_interrupted(error: Option<&MachineError>) -> bool {
+    matches!(error, Some(MachineError::Interrupted { .. }))
+}

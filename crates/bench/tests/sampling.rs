@@ -1,0 +1,236 @@
+//! Is the figure right, or said to be doubtful, whatever the machine does meanwhile?
+
+mod scripted;
+
+use lanemark_bench::{Axes, BenchError, Case, Effort, ask_together, question};
+use lanemark_machine::{Disturbance, Machine, MachineError};
+use lanemark_record::{Answer, DoubtKind};
+use lanemark_units::Ticks;
+use scripted::Scripted;
+
+/// A sample of a quiet machine: long enough that no passes are added.
+const QUIET_NS: f64 = 50_000.0;
+
+fn cases(machine: &Scripted, sizes: &[u64]) -> Vec<Case> {
+    let axes = Axes { sizes: Some(sizes.to_vec()), ..Axes::default() };
+    (question("mmio_write_bandwidth").unwrap().cases)(machine.facts(), &axes)
+}
+
+fn asked(machine: &mut Scripted, sizes: &[u64], effort: &Effort) -> Vec<Result<Answer, BenchError>> {
+    let cases = cases(machine, sizes);
+    ask_together(question("mmio_write_bandwidth").unwrap(), machine, &cases, effort, &mut |_| true)
+}
+
+fn answer(mut machine: Scripted, effort: &Effort) -> Answer {
+    asked(&mut machine, &[4096], effort).pop().unwrap().unwrap()
+}
+
+fn kinds(answer: &Answer) -> Vec<DoubtKind> {
+    answer.doubts.iter().map(|doubt| doubt.kind).collect()
+}
+
+/// The median time of a pass.
+fn median_ns(answer: &Answer) -> f64 {
+    lanemark_record::Summary::of(&answer.samples_ns).unwrap().median
+}
+
+/// A figure between 0 and 1 that looks like chance.
+fn noise(n: usize) -> f64 {
+    fastrand::Rng::with_seed(n as u64).f64()
+}
+
+#[test]
+fn a_quiet_machine_is_asked_three_rounds_and_believed() {
+    let answer = answer(Scripted::new(|_, _| (QUIET_NS, None)), &Effort::default());
+    assert_eq!(kinds(&answer), []);
+    let rate = answer.delivered_rate_bytes_per_s.unwrap();
+    let interval = rate.ci95.unwrap();
+    assert_eq!((rate.count, interval.low, interval.high), (15, rate.median, rate.median));
+    assert_eq!(answer.raw[0].round, [[0; 5], [1; 5], [2; 5]].concat());
+}
+
+#[test]
+fn a_noisy_machine_is_asked_until_the_interval_is_as_narrow_as_wanted() {
+    let noisy = || Scripted::new(|_, n| (QUIET_NS * (1.0 + 0.1 * noise(n)), None));
+    let counts = [4.0, 2.0, 1.0].map(|percent| {
+        let answer = answer(noisy(), &Effort { interval_percent: percent, ..Effort::default() });
+        let rate = answer.delivered_rate_bytes_per_s.unwrap();
+        assert_eq!(kinds(&answer), [], "{percent} %");
+        assert!(rate.ci95.unwrap().width_percent_of(rate.median).unwrap() <= percent * 1.01);
+        rate.count
+    });
+    assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
+}
+
+#[test]
+fn the_budget_ends_what_would_never_be_narrow_and_the_answer_says_so() {
+    let effort = Effort { interval_percent: 0.0, budget: Ticks::whole_ns(3_000_000), ..Effort::default() };
+    let mut machine = Scripted::new(|_, n| (QUIET_NS * (1.0 + noise(n)), None));
+    let answers = asked(&mut machine, &[4096, 8192], &effort);
+    for answer in &answers {
+        assert!(kinds(answer.as_ref().unwrap()).contains(&DoubtKind::WideInterval));
+    }
+    // 3 ms are 40 samples of 75 us, and a visit of six more may have been under way.
+    assert!((40..=46 + 6).contains(&machine.played), "{}", machine.played);
+}
+
+#[test]
+fn a_budget_of_nothing_still_gives_every_case_a_round() {
+    let effort = Effort { budget: Ticks::ZERO, ..Effort::default() };
+    let answers = asked(&mut Scripted::new(|_, _| (QUIET_NS, None)), &[64, 4096, 8192], &effort);
+    for answer in answers {
+        let answer = answer.unwrap();
+        assert_eq!(answer.samples_ns.len(), 5);
+        assert_eq!(kinds(&answer), [DoubtKind::FewSamples]);
+    }
+}
+
+#[test]
+fn no_more_than_the_most_samples_are_taken_however_large_the_budget() {
+    let effort = Effort { interval_percent: 0.0, budget: Ticks::NEVER, most_samples: 101, ..Effort::default() };
+    let answer = answer(Scripted::new(|_, n| (QUIET_NS * (1.0 + noise(n)), None)), &effort);
+    assert_eq!(answer.samples_ns.len(), 105, "whole visits of five");
+}
+
+#[test]
+fn variants_take_turns_in_an_order_that_changes_and_is_the_same_next_time() {
+    let order = || {
+        let mut machine = Scripted::new(|_, _| (QUIET_NS, None));
+        asked(&mut machine, &[64, 128, 256, 512], &Effort::default());
+        machine.runs
+    };
+    let runs = order();
+    assert_eq!(runs, order());
+    // The first visit of each is preceded by a trial of one sample.
+    let first: Vec<u64> = runs[..8].iter().step_by(2).copied().collect();
+    let rounds = [&first[..], &runs[8..12], &runs[12..16]];
+    for round in rounds {
+        let mut sizes = round.to_vec();
+        sizes.sort_unstable();
+        assert_eq!(sizes, [64, 128, 256, 512], "each once a round: {runs:?}");
+    }
+    assert!(rounds[0] != rounds[1] || rounds[1] != rounds[2], "{runs:?}");
+}
+
+#[test]
+fn a_machine_that_slows_down_meets_all_variants_alike() {
+    let mut machine = Scripted::new(|_, n| (QUIET_NS * (1.0 + n as f64 / 100.0), None));
+    let answers = asked(&mut machine, &[64, 128], &Effort::default());
+    let [small, large] = [0, 1].map(|place| median_ns(answers[place].as_ref().unwrap()));
+    assert!((small / large - 1.0).abs() < 0.1, "{small} {large}");
+    assert!(kinds(answers[0].as_ref().unwrap()).contains(&DoubtKind::Drift));
+}
+
+#[test]
+fn a_drift_is_said() {
+    let effort = Effort { interval_percent: 0.5, most_samples: 60, ..Effort::default() };
+    let answer = answer(Scripted::new(|_, n| (QUIET_NS * (1.0 + n as f64 / 500.0 + 0.01 * noise(n)), None)), &effort);
+    assert!(kinds(&answer).contains(&DoubtKind::Drift), "{:?}", answer.doubts);
+}
+
+#[test]
+fn two_humps_are_said() {
+    let answer = answer(
+        Scripted::new(|_, n| (if noise(n) < 0.5 { QUIET_NS } else { 1.5 * QUIET_NS }, None)),
+        &Effort::default(),
+    );
+    assert!(kinds(&answer).contains(&DoubtKind::TwoHumps), "{:?}", answer.doubts);
+}
+
+/// A neighbour on the same core makes samples three times as long.
+#[test]
+fn under_a_hog_the_median_stays_within_a_quarter_of_the_quiet_one_or_a_doubt_says_so() {
+    for share in [0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8] {
+        for spread in [0.0, 0.02, 0.1] {
+            let hogged = move |n: usize| if noise(n * 2 + 1) < share { 3.0 } else { 1.0 };
+            let machine = Scripted::new(move |_, n| (QUIET_NS * hogged(n) * (1.0 + spread * noise(n * 2)), None));
+            let answer = answer(machine, &Effort { most_samples: 200, ..Effort::default() });
+            let off = median_ns(&answer) / QUIET_NS;
+            let is_said =
+                kinds(&answer).iter().any(|kind| [DoubtKind::TwoHumps, DoubtKind::WideInterval].contains(kind));
+            assert!(
+                (0.75..=1.25).contains(&off) || is_said,
+                "share {share}, spread {spread}: {off} {:?}",
+                answer.doubts
+            );
+        }
+    }
+    let every_second = |n: usize| if n.is_multiple_of(2) { QUIET_NS } else { 3.0 * QUIET_NS };
+    let answer = answer(Scripted::new(move |_, n| (every_second(n), None)), &Effort::default());
+    assert!(kinds(&answer).contains(&DoubtKind::TwoHumps), "{:?}", answer.doubts);
+}
+
+#[test]
+fn a_hog_that_is_seen_is_dropped_and_counted_and_the_figure_is_the_quiet_one() {
+    let script = |_: &_, n: usize| {
+        if n.is_multiple_of(2) { (QUIET_NS, None) } else { (3.0 * QUIET_NS, Some(Disturbance::ContextSwitch)) }
+    };
+    let answer = answer(Scripted::new(script), &Effort::default());
+    let dropped = answer.dropped.unwrap();
+    assert!(dropped.context_switches >= 14 && dropped.clock_steps == 0, "{dropped:?}");
+    assert_eq!(median_ns(&answer), QUIET_NS);
+    assert_eq!(kinds(&answer), [DoubtKind::Dropped]);
+    let raw = &answer.raw[0];
+    assert_eq!(raw.dropped.len() as u64, dropped.context_switches);
+    assert_eq!(raw.issue_ns.len(), answer.samples_ns.len() + raw.dropped.len());
+    assert!(raw.dropped.iter().all(|dropped| raw.issue_ns[dropped.place as usize] == 3.0 * QUIET_NS));
+}
+
+#[test]
+fn where_all_samples_are_dropped_there_is_no_figure_and_no_endless_run() {
+    let mut machine = Scripted::new(|_, _| (QUIET_NS, Some(Disturbance::ClockStep)));
+    let answer = asked(&mut machine, &[4096], &Effort::default()).pop().unwrap().unwrap();
+    assert_eq!(answer.delivered_rate_bytes_per_s, None);
+    assert_eq!(kinds(&answer), [DoubtKind::NoSamples]);
+    assert!(answer.dropped.unwrap().clock_steps > 0);
+    assert!(machine.played < 100_000, "{}", machine.played);
+}
+
+#[test]
+fn one_case_that_is_refused_keeps_no_other_from_its_answer() {
+    let mut machine = Scripted::new(|_, _| (QUIET_NS, None));
+    machine.refused_bytes = Some(128);
+    let answers = asked(&mut machine, &[64, 128, 256], &Effort::default());
+    assert!(matches!(answers[1], Err(BenchError::Machine(MachineError::Unsupported(_)))));
+    assert!(answers[0].is_ok() && answers[2].is_ok());
+    assert_eq!(machine.runs.iter().filter(|bytes| **bytes == 128).count(), 1);
+}
+
+#[test]
+fn an_interrupted_round_keeps_what_was_measured() {
+    let mut machine = Scripted::new(|_, _| (QUIET_NS, None));
+    machine.interrupted_at_run = Some(5);
+    let answers = asked(&mut machine, &[64, 128, 256], &Effort::default());
+    // Five runs are a trial and a visit of two cases, and a trial of the third.
+    let kept = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(kept, 2);
+    let ended = |answer: &Result<_, _>| matches!(answer, Err(BenchError::Machine(MachineError::Interrupted { .. })));
+    assert_eq!(answers.iter().filter(|answer| ended(answer)).count(), 1);
+
+    let mut machine = Scripted::new(|_, _| (QUIET_NS, None));
+    let cases = cases(&machine, &[64, 128, 256]);
+    let mut visits = 0;
+    let mut once = |_| {
+        visits += 1;
+        visits <= 1
+    };
+    let question = question("mmio_write_bandwidth").unwrap();
+    let answers = ask_together(question, &mut machine, &cases, &Effort::default(), &mut once);
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+}
+
+#[test]
+fn pointer_and_driver_take_turns() {
+    let question = question("driver_call_overhead").unwrap();
+    let is_driver = |plan: &lanemark_machine::Plan| matches!(plan.lanes[0].body[0], lanemark_machine::Op::Driver(_));
+    // Both get slower together: the difference does not.
+    let mut machine = Scripted::new(move |plan, n| {
+        let pass = if is_driver(plan) { 20_000.0 } else { 10_000.0 } + 100.0 * (n / 12) as f64;
+        (pass * plan.passes as f64, None)
+    });
+    let cases = (question.cases)(machine.facts(), &Axes { sizes: Some(vec![64]), ..Axes::default() });
+    let answer = ask_together(question, &mut machine, &cases, &Effort::default(), &mut |_| true).remove(0).unwrap();
+    let overhead = answer.latency_ns.unwrap();
+    assert!((overhead.median - 10_000.0).abs() <= 100.0, "{overhead:?}");
+    assert_eq!(answer.raw.iter().map(|raw| raw.plan.as_str()).collect::<Vec<_>>(), ["driver", "pointer"]);
+}

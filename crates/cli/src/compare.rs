@@ -1,0 +1,38 @@
+//! `compare`: two records, what changed, and whether that is too much.
+
+use crate::args::CompareArgs;
+use crate::ask::{judged, terminal_width};
+use crate::failure::{Failure, say};
+use crate::input;
+use lanemark_record::file;
+use std::io::Write;
+
+/// `lanemark compare`
+pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let (first, second) = (input::record(&args.first)?, input::record(&args.second)?);
+    let (before, after) = (args.first.display().to_string(), args.second.display().to_string());
+    let comparison = lanemark_advise::compare(&first, &second)
+        .map_err(|error| Failure::Usage(format!("{before} and {after} cannot be compared: {error}")))?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", file::to_json(&comparison))?;
+    } else {
+        out.write_all(lanemark_report::comparison_table(&comparison, [&before, &after], terminal_width()).as_bytes())?;
+    }
+    let mut impossible = Vec::new();
+    for (record, name) in [(&first, &before), (&second, &after)] {
+        let found = judged(record);
+        found.others.iter().for_each(|text| say(&format!("{name}: {text}")));
+        impossible.extend(found.impossible.into_iter().map(|text| format!("{name}: {text}")));
+    }
+    if !impossible.is_empty() {
+        return Err(Failure::impossible(&impossible));
+    }
+    let Some(percent) = args.fail_above else { return Ok(()) };
+    let slower = comparison.slower_by_more_than(percent).count();
+    if slower == 0 {
+        return Ok(());
+    }
+    let answers = if slower == 1 { "1 answer" } else { &format!("{slower} answers") };
+    Err(Failure::Check(format!("{answers} became slower by more than {percent} %: the whole interval lies above")))
+}

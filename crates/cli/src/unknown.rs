@@ -1,0 +1,119 @@
+//! `fit` for a platform file in which some numbers are unknown: the record fills them in.
+
+use crate::args::FitArgs;
+use crate::ask::{spinner, terminal_width};
+use crate::failure::{Failure, say};
+use crate::input;
+use crate::output;
+use crate::target::draft;
+use lanemark_fit::{FillError, Filled, fill_in};
+use lanemark_platform::{Draft, Origin};
+use lanemark_record::file;
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+
+/// The platform file whose unknown numbers are to be fitted, if that is what was asked for.
+pub fn wanted(args: &FitArgs) -> Result<Option<Draft>, Failure> {
+    let asked = args.assume_rest || args.write.is_some() || !args.assume.is_empty();
+    let Some(on) = args.on.as_deref().filter(|_| args.parameters.is_empty()) else {
+        let message =
+            "--assume, --assume-rest and --write are about a platform file with unknown numbers: name it with --on";
+        return if asked { Err(Failure::Usage(message.to_owned())) } else { Ok(None) };
+    };
+    let draft = draft(on)?;
+    Ok((asked || !draft.unknowns().is_empty()).then_some(draft))
+}
+
+/// `lanemark fit RECORD --on FILE`
+pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
+    let [name] = args.papers.as_slice() else {
+        return Err(Failure::Usage("unknown numbers are fitted to one record: name one".to_owned()));
+    };
+    let path = Path::new(name);
+    if let Some(write) = &args.write {
+        // To fill in the file itself is what many want; to overwrite the record, nobody.
+        output::check(&[write], &[path])?;
+    }
+    let origin = Origin::Assumed("given to lanemark fit with --assume".to_owned());
+    for (key, value) in &args.assume {
+        draft = draft.fill(key, *value, &origin).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    let record = input::record(path)?;
+    let bar = spinner(format!("{name}: {} unknown numbers", draft.unknowns().len()));
+    let filled = fill_in(name, &record, args.of.as_deref(), &draft, args.assume_rest);
+    bar.finish_and_clear();
+    let filled = filled.map_err(|error| match error {
+        FillError::Record(error) => Failure::Usage(format!("{name}: {error}")),
+        error => Failure::Check(error.to_string()),
+    })?;
+    if let Some(write) = &args.write {
+        file::write_whole(write, filled.draft.text().as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", file::to_json(&to_json(name, &filled)))?;
+    } else {
+        print(&mut out, name, &filled)?;
+    }
+    drop(out);
+    if let Some(write) = &args.write {
+        say(&format!("wrote {}", write.display()));
+    }
+    Ok(())
+}
+
+fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failure> {
+    let used: Vec<String> = filled.questions.iter().map(|(name, count)| format!("{count} of {name}")).collect();
+    writeln!(out, "{name} on {}: fitted to {}", filled.draft.name(), used.join(", "))?;
+    let is_open = |key: &str| filled.draft.unknowns().iter().any(|unknown| unknown.key == key);
+    let told = |key: &String| !is_open(key) && !filled.assumed.contains(key);
+    for found in filled.fit.found.iter().filter(|found| told(&found.name)) {
+        let (least, most) = found.leave_one_out;
+        writeln!(out, "  {} = {:.5} ({least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
+    }
+    for key in &filled.beyond {
+        writeln!(out, "  {key} is wanted beyond where it is sought: is the platform that of the record?")?;
+    }
+    let state = if filled.assumed.is_empty() { "unknown still" } else { "assumed" };
+    let (sums, alone): (Vec<_>, Vec<_>) = filled.fit.loose.iter().partition(|set| set.free < set.names.len());
+    for set in sums {
+        let (names, free, of) = (set.names.join(", "), set.free, set.names.len());
+        writeln!(
+            out,
+            "  {state}: {names}; know {free} of these {of} (--assume KEY=VALUE) and the record tells the rest"
+        )?;
+    }
+    let alone: Vec<String> = alone.iter().flat_map(|set| set.names.clone()).collect();
+    if !alone.is_empty() {
+        writeln!(out, "  {state}: {}; no answer tells (--assume KEY=VALUE)", alone.join(", "))?;
+    }
+    writeln!(out)?;
+    out.write_all(lanemark_report::residual_table(&filled.residuals, terminal_width()).as_bytes())?;
+    let [given, assumed, fitted, unknown] = filled.draft.origins();
+    writeln!(out, "\n{given} numbers given, {assumed} assumed, {fitted} fitted, {unknown} unknown")?;
+    Ok(())
+}
+
+fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
+    let (found, loose) = (filled.fit.found.iter(), filled.fit.loose.iter());
+    let [given, assumed, fitted, unknown] = filled.draft.origins();
+    json!({
+        "from": name,
+        "platform": filled.draft.name(),
+        "questions": filled.questions.iter().map(|(name, count)| json!({"question": name, "answers": count})).collect::<Vec<_>>(),
+        "parameters": found.map(|found| json!({
+            "key": found.name,
+            "value": found.value,
+            "at_bound": found.at_bound,
+            "leave_one_out": [found.leave_one_out.0, found.leave_one_out.1],
+        })).collect::<Vec<_>>(),
+        "open": loose.map(|set| json!({"keys": set.names, "free": set.free})).collect::<Vec<_>>(),
+        "assumed": filled.assumed,
+        "beyond": filled.beyond,
+        "unknown": filled.draft.unknowns().iter().map(|unknown| &unknown.key).collect::<Vec<_>>(),
+        "origins": {"given": given, "assumed": assumed, "fitted": fitted, "unknown": unknown},
+        "residuals": filled.residuals,
+        "draft": filled.draft.to_json(),
+    })
+}

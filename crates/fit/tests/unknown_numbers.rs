@@ -1,0 +1,134 @@
+//! Are the numbers of a card found again from what it answered, by somebody who was told none of them?
+
+use lanemark_bench::{Axes, Effort, ask, question};
+use lanemark_fit::{Fit, OfRecord, OfRecordError, fill_in, fit_many};
+use lanemark_machine::Machine;
+use lanemark_platform::{Draft, Origin, Platform};
+use lanemark_record::Record;
+use lanemark_sim::SimulatedMachine;
+
+const TRUTH: &str = include_str!("../../../platforms/card-gen5-x16.toml");
+
+/// What the card answers to a few questions.
+fn record(truth: &Platform) -> Record {
+    let mut machine = SimulatedMachine::new(truth).unwrap();
+    let mut answers = Vec::new();
+    for name in ["mmio_read_latency", "mmio_write_latency", "mmio_write_bandwidth", "driver_call_overhead"] {
+        let question = question(name).unwrap();
+        let axes = Axes { sizes: Some(vec![64, 256, 4096]), ..Axes::default() };
+        for case in (question.cases)(machine.facts(), &axes) {
+            answers.push(ask(question, &mut machine, &case, &Effort::default()).unwrap());
+        }
+    }
+    Record { answers, ..Record::new(vec![]) }
+}
+
+/// The card's file with these numbers taken out of their sections.
+fn blanked(keys: &[&str]) -> Draft {
+    let mut text = TRUTH.to_owned();
+    for key in keys {
+        let (section, name) = key.rsplit_once('.').unwrap();
+        let header = match section.split_once('.') {
+            Some((_, region)) => format!("name = \"{region}\""),
+            None => format!("[{section}]"),
+        };
+        let from = text.find(&header).unwrap();
+        let start = from + text[from..].find(&format!("\n{name} =")).unwrap() + 1;
+        let end = start + text[start..].find('\n').unwrap();
+        text.replace_range(start..end, &format!("{name} = {{ unknown = \"blanked\" }}"));
+    }
+    Draft::parse("blanked.toml", &text).unwrap()
+}
+
+fn found(draft: &Draft, record: &Record) -> Fit {
+    let problem = OfRecord::of_draft(record, None, draft).unwrap();
+    fit_many(&problem.parameters(), |values| problem.residuals(values)).unwrap()
+}
+
+#[test]
+fn blanked_latencies_are_found_within_one_percent() {
+    let truth = Platform::parse("truth", TRUTH).unwrap();
+    let record = record(&truth);
+    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "region.registers.read_ns", "driver.call_ns"];
+    let fit = found(&blanked(&keys), &record);
+    assert_eq!(fit.loose, [], "{fit:?}");
+    for one in &fit.found {
+        let wanted = truth.number(&one.name).unwrap().0;
+        assert!((one.value / wanted - 1.0).abs() < 0.01, "{one:?}, in truth {wanted}");
+        assert!(!one.at_bound, "{one:?}");
+    }
+}
+
+#[test]
+fn what_only_appears_as_a_sum_stays_open_until_enough_of_it_is_known() {
+    let record = record(&Platform::parse("truth", TRUTH).unwrap());
+    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let draft = blanked(&keys);
+    let open = found(&draft, &record).loose;
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert_eq!(open[0].names, ["link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"]);
+    assert_eq!(open[0].free, 1, "writes show one_way + ingress, reads 2 one_way + ingress + egress");
+    let known = draft.fill("endpoint.ingress_ns", 60.0, &Origin::Given("a data sheet".to_owned())).unwrap();
+    let fit = found(&known, &record);
+    assert_eq!(fit.loose, []);
+    let one_way = fit.found.iter().find(|found| found.name == "link.one_way_ns").unwrap();
+    assert!((one_way.value / 120.0 - 1.0).abs() < 0.01, "{one_way:?}");
+}
+
+#[test]
+fn a_number_that_no_answer_depends_on_stays_open() {
+    let record = record(&Platform::parse("truth", TRUTH).unwrap());
+    assert_eq!(found(&blanked(&["link.one_way_ns"]), &record).loose, []);
+    let text = TRUTH.replace("[driver]", "interrupt_ns = { unknown = \"blanked\" }\n\n[driver]");
+    let fit = found(&Draft::parse("x.toml", &text).unwrap(), &record);
+    assert_eq!((fit.loose[0].names.as_slice(), fit.loose[0].free), (["core.interrupt_ns".to_owned()].as_slice(), 1));
+}
+
+#[test]
+fn whole_numbers_are_asked_for_and_nothing_unknown_is_said() {
+    let record = record(&Platform::parse("truth", TRUTH).unwrap());
+    let refused = |keys: &[&str]| OfRecord::of_draft(&record, None, &blanked(keys)).err();
+    let Some(OfRecordError::UnknownWhole { keys, .. }) = refused(&["core.wc_buffers", "link.one_way_ns"]) else {
+        panic!("a whole number is not refused")
+    };
+    assert_eq!(keys, "core.wc_buffers");
+    assert!(matches!(refused(&[]), Some(OfRecordError::NothingUnknown { .. })));
+    assert!(refused(&["link.one_way_ns"]).is_none());
+}
+
+#[test]
+fn each_answer_stands_beside_simulation_and_formula() {
+    let truth = Platform::parse("truth", TRUTH).unwrap();
+    let record = record(&truth);
+    let problem = OfRecord::of_draft(&record, None, &blanked(&["link.one_way_ns"])).unwrap();
+    let rows = problem.compare(&[120.0]).unwrap();
+    assert!(rows.iter().all(|row| row.error_percent.abs() < 1e-9), "{rows:?}");
+    assert!(rows.iter().any(|row| row.formula.is_some()));
+    let slower = problem.compare(&[240.0]).unwrap();
+    assert!(slower.iter().any(|row| row.error_percent > 10.0));
+}
+
+#[test]
+fn what_the_record_tells_is_filled_in_and_the_rest_stays_unknown() {
+    let record = record(&Platform::parse("truth", TRUTH).unwrap());
+    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let filled = fill_in("card.json", &record, None, &blanked(&keys), false).unwrap();
+    let left: Vec<&str> = filled.draft.unknowns().iter().map(|unknown| unknown.key.as_str()).collect();
+    assert_eq!(left, keys[1..]);
+    assert!(filled.draft.text().contains("fitted_to = [\"card.json: mmio_read_latency ("), "{}", filled.draft.text());
+    assert!(filled.draft.clone().complete().is_err());
+}
+
+#[test]
+fn with_the_rest_assumed_the_twin_answers_as_the_card_did() {
+    let truth = Platform::parse("truth", TRUTH).unwrap();
+    let record = record(&truth);
+    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let filled = fill_in("card.json", &record, None, &blanked(&keys), true).unwrap();
+    assert_eq!(filled.assumed, keys[1..]);
+    assert!(filled.residuals.iter().all(|row| row.error_percent.abs() < 1.0), "{:?}", filled.residuals);
+    let twin = filled.draft.complete().unwrap();
+    let of = |platform: &Platform, key: &str| platform.number(key).unwrap().0;
+    let sum = |platform: &Platform| of(platform, "link.one_way_ns") + of(platform, "endpoint.ingress_ns");
+    assert!((sum(&twin) / sum(&truth) - 1.0).abs() < 0.01, "what is told is right, however it is split");
+}

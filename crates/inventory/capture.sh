@@ -1,0 +1,51 @@
+#!/bin/sh
+# Puts what `lanemark doctor --from` reads of a machine into one file:
+#
+#     sudo sh capture.sh machine.tar.gz
+#
+# It reads and changes nothing. Devices that sleep in D3cold are left asleep. Without root it works too,
+# and has 64 bytes of each config space. It needs GNU cp and tar.
+
+out=${1:-machine.tar.gz}
+case $out in /*) ;; *) out=$PWD/$out ;; esac
+copy=$(mktemp -d) || exit 1
+trap 'rm -rf "$copy"' EXIT
+cd / || exit 1
+
+# tar believes the sizes that sysfs gives, which are a page for most files and 0 for those of /proc; cp reads
+# to the end. What cannot be read is left out, and is told as unseen.
+keep() { cp -P --parents -t "$copy" -- "$@" 2>/dev/null; }
+
+for folder in sys/bus/pci/devices sys/class/iommu sys/kernel/iommu_groups sys/devices/system/cpu/cpu0/cpuidle; do
+    if [ -d $folder ]; then mkdir -p "$copy/$folder"; fi
+done
+
+for link in sys/bus/pci/devices/*; do
+    keep "$link"
+    function=$(cd "$link" 2>/dev/null && pwd -P) || continue
+    function=${function#/}
+    # Reading config space would wake a device that is switched off.
+    config=$function/config
+    if [ "$(cat "$function/power_state" 2>/dev/null)" = D3cold ]; then config=; fi
+    keep ${config:+"$config"} "$function"/vendor "$function"/device "$function"/class "$function"/revision \
+        "$function"/subsystem_vendor "$function"/subsystem_device "$function"/resource "$function"/numa_node \
+        "$function"/local_cpulist "$function"/driver "$function"/iommu_group "$function"/aer_dev_* \
+        "$function"/max_link_* "$function"/current_link_* "$function"/power_state "$function"/enable \
+        "$function"/d3cold_allowed "$function"/sriov_totalvfs "$function"/sriov_numvfs "$function"/resource?_resize
+    # Of these only whether they are there: reading one could touch the device.
+    for file in "$function"/resource[0-5] "$function"/resource[0-5]_wc; do
+        if [ -e "$file" ]; then : >"$copy/$file"; fi
+    done
+done
+
+keep sys/devices/system/cpu/online sys/devices/system/cpu/cpu*/cpufreq \
+    sys/devices/system/cpu/cpu*/cpufreq/scaling_governor sys/devices/system/cpu/cpu*/cpufreq/scaling_driver \
+    sys/devices/system/cpu/cpufreq/*/scaling_governor sys/devices/system/cpu/cpufreq/*/scaling_driver \
+    sys/devices/system/cpu/cpu0/cpuidle/*/name sys/devices/system/cpu/cpu0/cpuidle/*/latency \
+    sys/devices/system/cpu/cpu0/cpuidle/*/disable sys/devices/system/node/node*/cpulist \
+    sys/devices/system/node/node*/meminfo sys/devices/system/node/node*/distance
+keep sys/class/iommu/* sys/kernel/iommu_groups/*/type sys/kernel/security/lockdown \
+    sys/kernel/debug/x86/pat_memtype_list sys/module/pcie_aspm/parameters/policy \
+    proc/cpuinfo proc/mtrr proc/cmdline proc/sys/kernel/osrelease
+
+tar -czf "$out" -C "$copy" .

@@ -1,0 +1,254 @@
+//! Files below a root: of this machine, of a folder, of a tar. All are read by the same code.
+//!
+//! Paths are relative to the root, with `/`. A link is followed inside the root only: one that points
+//! above it ends there, an absolute one begins there, and a circle of links is refused. Only regular files
+//! are opened, and only for reading.
+
+mod archive;
+mod folder;
+
+pub(crate) use archive::Archive;
+pub(crate) use folder::Folder;
+
+use crate::{Seen, Why};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Links that are followed on the way to one file, as in Linux.
+const MOST_LINKS: u32 = 40;
+/// Names in one path.
+const MOST_NAMES: usize = 64;
+/// What one file of text may hold; the kernel's largest here is `/proc/cpuinfo` of a large machine.
+const MOST_TEXT_BYTES: usize = 16 << 20;
+
+/// What stands at a path, the links on the way resolved but not the last.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A link, with where it points.
+    Link(String),
+    /// A device, a pipe, a socket: never opened.
+    Special,
+}
+
+/// Why a file could not be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Trouble {
+    /// It is not there.
+    Missing,
+    /// It is there and cannot be read.
+    Refused(String),
+}
+
+/// Where the files are. Paths given here have no link in them.
+pub(crate) trait Store {
+    /// What stands at `path`; the root is the empty path.
+    fn kind(&self, path: &str) -> Result<Kind, Trouble>;
+    /// The first `most` bytes of a regular file.
+    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble>;
+    /// The names in a folder, sorted.
+    fn list(&self, path: &str) -> Result<Vec<String>, Trouble>;
+}
+
+/// A root and what is below it.
+pub(crate) struct Files<'a> {
+    store: &'a dyn Store,
+    /// Every folder that a path was resolved through, so that each is looked at once.
+    folders: RefCell<HashMap<String, Result<String, Trouble>>>,
+}
+
+impl<'a> Files<'a> {
+    pub(crate) fn new(store: &'a dyn Store) -> Files<'a> {
+        Files { store, folders: RefCell::default() }
+    }
+
+    /// `path` with every link on the way and at its end resolved.
+    pub(crate) fn real(&self, path: &str) -> Result<String, Trouble> {
+        self.resolve(path, MOST_LINKS).map(|(path, _)| path)
+    }
+
+    /// Whether something stands at `path`, be it a link that leads nowhere.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        self.folder(folder, MOST_LINKS).is_ok_and(|folder| self.store.kind(&join(&folder, name)).is_ok())
+    }
+
+    /// The first `most` bytes.
+    pub(crate) fn bytes(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble> {
+        match self.resolve(path, MOST_LINKS)? {
+            (path, Kind::File) => self.store.read(&path, most),
+            _ => Err(Trouble::Refused("it is no regular file".to_owned())),
+        }
+    }
+
+    /// The text of a file, without what pads or ends it: blanks, line ends, NULs of a tar that believed a size.
+    pub(crate) fn text(&self, path: &str) -> Result<String, Trouble> {
+        let bytes = self.bytes(path, MOST_TEXT_BYTES)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.trim_end_matches(['\0', '\n', ' ', '\t']).trim_start().to_owned())
+    }
+
+    /// The names in a folder, sorted.
+    pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, Trouble> {
+        self.store.list(&self.folder(path, MOST_LINKS)?)
+    }
+
+    /// The last part of where the link `path` points: `../../bus/pci/drivers/nvme` is `nvme`.
+    pub(crate) fn link_name(&self, path: &str) -> Result<String, Trouble> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = self.folder(folder, MOST_LINKS)?;
+        match self.store.kind(&join(&folder, name))? {
+            Kind::Link(target) => Ok(target.rsplit('/').next().unwrap_or("").to_owned()),
+            _ => Err(Trouble::Refused("it is no link".to_owned())),
+        }
+    }
+
+    /// A fact from the text of the file `name` in `folder`.
+    pub(crate) fn fact<T>(&self, folder: &str, name: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Seen<T> {
+        let text = match self.text(&join(folder, name)) {
+            Ok(text) => text,
+            Err(trouble) => return Seen::Unseen(trouble.why(name)),
+        };
+        parse(&text).map_or_else(|| Seen::Unseen(garbled(name, &text)), Seen::Known)
+    }
+
+    fn resolve(&self, path: &str, links: u32) -> Result<(String, Kind), Trouble> {
+        let path = path.trim_matches('/');
+        if matches!(path, "" | ".") {
+            return Ok((String::new(), Kind::Folder));
+        }
+        if path.len() > 4096 || path.split('/').count() > MOST_NAMES {
+            return Err(Trouble::Refused("the path is too long".to_owned()));
+        }
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = self.folder(folder, links)?;
+        match name {
+            "" | "." => return Ok((folder, Kind::Folder)),
+            // Above the root is the root.
+            ".." => return Ok((folder.rsplit_once('/').unwrap_or(("", "")).0.to_owned(), Kind::Folder)),
+            _ => {}
+        }
+        let path = join(&folder, name);
+        match self.store.kind(&path)? {
+            Kind::Link(_) if links == 0 => Err(Trouble::Refused("too many links on the way".to_owned())),
+            Kind::Link(target) if target.starts_with('/') => self.resolve(&target, links - 1),
+            Kind::Link(target) => self.resolve(&join(&folder, &target), links - 1),
+            kind => Ok((path, kind)),
+        }
+    }
+
+    fn folder(&self, path: &str, links: u32) -> Result<String, Trouble> {
+        if path.is_empty() {
+            return Ok(String::new());
+        }
+        if let Some(known) = self.folders.borrow().get(path) {
+            return known.clone();
+        }
+        let real = match self.resolve(path, links) {
+            Ok((path, Kind::Folder)) => Ok(path),
+            Ok(_) => Err(Trouble::Missing),
+            Err(trouble) => Err(trouble),
+        };
+        self.folders.borrow_mut().insert(path.to_owned(), real.clone());
+        real
+    }
+}
+
+impl Trouble {
+    /// As a reason, of the file `name`.
+    pub(crate) fn why(self, name: impl Into<Cow<'static, str>>) -> Why {
+        match self {
+            Trouble::Missing => Why::NoFile(name.into()),
+            Trouble::Refused(error) => Why::Refused { file: name.into(), error: error.into() },
+        }
+    }
+}
+
+/// As a reason: the file or line `at` says `text`.
+pub(crate) fn garbled(at: impl Into<Cow<'static, str>>, text: &str) -> Why {
+    Why::Garbled { at: at.into(), text: crate::shortened(text).into() }
+}
+
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same tree as a folder and as a tar: what one gives, the other must.
+    fn both(check: impl Fn(&Files<'_>)) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        std::fs::create_dir_all(root.join("sys/devices/a")).unwrap();
+        std::fs::create_dir_all(root.join("sys/bus")).unwrap();
+        std::fs::write(root.join("sys/devices/a/value"), "7\n").unwrap();
+        std::fs::write(folder.path().join("secret"), "outside").unwrap();
+        for (link, target) in [
+            ("sys/bus/a", "../devices/a"),
+            ("sys/bus/absolute", "/sys/devices/a"),
+            ("sys/bus/out", "../../../../../../secret"),
+            ("sys/bus/circle", "circle2"),
+            ("sys/bus/circle2", "circle"),
+            ("sys/bus/deep", "deep/deep"),
+            ("sys/bus/nowhere", "../nowhere"),
+        ] {
+            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+        }
+        check(&Files::new(&Folder::new(&root)));
+        let mut tar = tar::Builder::new(Vec::new());
+        tar.follow_symlinks(false);
+        tar.append_dir_all("./", &root).unwrap();
+        check(&Files::new(&Archive::read(&tar.into_inner().unwrap(), "a.tar").unwrap()));
+    }
+
+    #[test]
+    fn links_lead_to_what_is_inside_the_root() {
+        both(|files| {
+            for path in
+                ["sys/devices/a/value", "sys/bus/a/value", "/sys/bus/absolute/value", "sys/bus/../bus/./a/value"]
+            {
+                assert_eq!(files.text(path).as_deref(), Ok("7"), "{path}");
+            }
+            assert_eq!(files.real("sys/bus/a"), Ok("sys/devices/a".to_owned()));
+            assert_eq!(files.link_name("sys/bus/a"), Ok("a".to_owned()));
+            assert_eq!(files.names("sys/bus/a"), Ok(vec!["value".to_owned()]));
+        });
+    }
+
+    #[test]
+    fn links_to_the_outside_and_in_circles_lead_nowhere() {
+        both(|files| {
+            assert_eq!(files.text("sys/bus/out"), Err(Trouble::Missing));
+            assert_eq!(files.text("../secret"), Err(Trouble::Missing));
+            assert_eq!(files.text("sys/bus/nowhere"), Err(Trouble::Missing));
+            assert!(files.exists("sys/bus/nowhere") && !files.exists("sys/bus/nobody"));
+            for circle in ["sys/bus/circle", "sys/bus/deep", "sys/bus/deep/value"] {
+                assert!(matches!(files.text(circle), Err(Trouble::Refused(_))), "{circle}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_folder_is_no_file_and_a_file_no_folder() {
+        both(|files| {
+            assert!(matches!(files.bytes("sys/devices", 1), Err(Trouble::Refused(_))));
+            assert_eq!(files.text("sys/devices/a/value/more"), Err(Trouble::Missing));
+            assert!(files.names("sys/devices/a/value").is_err());
+        });
+    }
+
+    #[test]
+    fn a_pipe_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("config");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let store = Folder::new(folder.path());
+        assert!(matches!(Files::new(&store).bytes("config", 1), Err(Trouble::Refused(_))));
+    }
+}

@@ -1,0 +1,164 @@
+//! What `lspci` printed: hexadecimal dumps, decoded text, or both.
+//!
+//! A function begins with a line at the left margin that begins with its address. Rows of a dump
+//! (`10: 0c 00 ...`) stand at the left margin too; text is indented. Where both are there, bytes decide.
+
+mod heading;
+mod listing;
+mod row;
+
+use crate::{Address, Function, Inventory, InventoryError, Note, Source, Why, config, merge, sysfs};
+use listing::{Kinds, Listing};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// What is read at most: ten thousand functions with 4 KiB each.
+const MOST_BYTES: usize = 256 << 20;
+/// Functions that are read; the largest machines have a few thousand.
+const MOST_FUNCTIONS: usize = 65_536;
+/// Config space of a function.
+const MOST_CONFIG_BYTES: usize = 4096;
+/// Lines passed over of which a note is made.
+const MOST_NOTES: usize = 20;
+
+/// The lines of one function.
+struct Block<'a> {
+    address: Address,
+    heading: &'a str,
+    listing: Listing<'a>,
+    config: Vec<u8>,
+}
+
+/// Reads the whole text; `path` is its name in messages.
+///
+/// # Errors
+/// If there is no function in it, or a row of a dump is wrong.
+pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError> {
+    let place = path.display().to_string();
+    let too_large = |what: &str, most: usize| InventoryError::TooLarge {
+        place: place.clone(),
+        what: what.to_owned(),
+        most: most as u64,
+    };
+    if text.len() > MOST_BYTES {
+        return Err(too_large("its size in bytes", MOST_BYTES));
+    }
+    let mut passed_over = PassedOver { place: &place, notes: Vec::new(), more: 0 };
+    let blocks = blocks(text, &place, &mut passed_over)?;
+    if blocks.len() > MOST_FUNCTIONS {
+        return Err(too_large("the number of functions", MOST_FUNCTIONS));
+    }
+    if blocks.is_empty() {
+        let tried = vec!["as text of lspci no line begins with an address such as 0000:3b:00.0".to_owned()];
+        return Err(InventoryError::Unrecognised { path: path.to_owned(), tried });
+    }
+    let hex = blocks.iter().any(|block| !block.config.is_empty());
+    let text = blocks.iter().any(|block| !block.listing.is_empty());
+    let kinds = Kinds::of(blocks.iter().map(|block| &block.listing));
+    let source = Source::Lspci { path: path.to_owned(), hex, text };
+    let mut inventory = Inventory::unseen(source, &Why::NotInDump);
+    inventory.notes = passed_over.finish();
+    for block in blocks {
+        let function = function(block, &kinds, &mut inventory.notes);
+        inventory.functions.push(function);
+    }
+    sysfs::finish(&mut inventory);
+    Ok(inventory)
+}
+
+fn function(block: Block<'_>, kinds: &Kinds, notes: &mut Vec<Note>) -> Function {
+    let mut function = heading::function(block.address, block.heading);
+    if !block.listing.is_empty() || block.config.is_empty() {
+        function = merge::functions(function, block.listing.function(block.address, kinds));
+    }
+    if block.config.is_empty() {
+        return function;
+    }
+    let (from_bytes, faults) = config::function(block.address, block.config);
+    notes.extend(faults);
+    // Bytes do not tell sizes; the listing does.
+    let regions = function.regions.clone().or_else(|| from_bytes.regions.clone());
+    Function { regions, ..merge::functions(from_bytes, function) }
+}
+
+/// The blocks of the text, in its order, the first of two of the same address.
+fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> Result<Vec<Block<'a>>, InventoryError> {
+    let mut blocks: Vec<Block<'a>> = Vec::new();
+    let mut first_line: HashMap<Address, usize> = HashMap::new();
+    // Whether the lines belong to a function that was there before.
+    let mut again = false;
+    for (at, line) in text.lines().enumerate() {
+        let number = at + 1;
+        let malformed = |problem| InventoryError::Malformed { place: place.to_owned(), line: number, problem };
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if line.starts_with([' ', '\t']) {
+            if !again && let Some(block) = blocks.last_mut() {
+                block.listing.push(line);
+            }
+            continue;
+        }
+        if let Some((address, heading)) = heading::split(line) {
+            if heading.starts_with('"') {
+                return Err(malformed(
+                    "this was printed by lspci -m; make it again without -m and with -xxxx".to_owned(),
+                ));
+            }
+            again = first_line.contains_key(&address);
+            if again {
+                let first = first_line[&address];
+                passed_over
+                    .note(number, format!("{address} was there before, in line {first}; the first one is taken"));
+                continue;
+            }
+            first_line.insert(address, number);
+            blocks.push(Block { address, heading, listing: Listing::default(), config: Vec::new() });
+            continue;
+        }
+        let row = match row::read(line) {
+            row::Row::Not => {
+                passed_over.note(number, format!("'{}' is no line of lspci", crate::shortened(line)));
+                continue;
+            }
+            row::Row::Wrong(problem) => return Err(malformed(problem)),
+            row::Row::Bytes { offset, bytes, count } => (offset, bytes, count),
+        };
+        let Some(block) = blocks.last_mut() else {
+            return Err(malformed(
+                "a row of a dump before the first function; the first line is to begin with an address".to_owned(),
+            ));
+        };
+        if again {
+            continue;
+        }
+        let (offset, bytes, count) = row;
+        row::append(&mut block.config, (offset, &bytes[..count]), MOST_CONFIG_BYTES).map_err(malformed)?;
+    }
+    Ok(blocks)
+}
+
+/// Lines that were passed over: the first ones are named, the others counted.
+struct PassedOver<'a> {
+    place: &'a str,
+    notes: Vec<Note>,
+    more: usize,
+}
+
+impl PassedOver<'_> {
+    fn note(&mut self, line: usize, what: String) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(Note { at: format!("{}:{line}", self.place), what });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Vec<Note> {
+        if self.more > 0 {
+            let what = format!("{} lines more were passed over", self.more);
+            self.notes.push(Note { at: self.place.to_owned(), what });
+        }
+        self.notes
+    }
+}

@@ -1,0 +1,622 @@
+//! The indented lines of a function: what `lspci -v`, `-vv` and `-vvv` say.
+//!
+//! A line of a register (`LnkSta: ...`) is continued by lines without a name of their own. Registers are
+//! looked for inside their capability only, so that the `Region 0` of virtual functions is not taken for BAR 0.
+
+use super::heading;
+use crate::files::garbled;
+use crate::link::speed_in;
+use crate::{Acs, Address, Aer, Express, Feature, Function, Link, Region, RegionKind, Seen, Sriov, Why, Width};
+use lanemark_units::HostPhys;
+use lanemark_wire::config::{AccessControl, Aspm, BarKind, BusNumbers, L1Substates, LinkSpeed, PortType, ResizableBar};
+use lanemark_wire::{Mps, Mrrs};
+
+/// The indented lines of one function.
+#[derive(Default)]
+pub(super) struct Listing<'a> {
+    lines: Vec<&'a str>,
+}
+
+/// Lines that the whole text has for some function: where another one lacks such a line, it is said to have
+/// no driver, and not just not said to have one.
+#[derive(Default)]
+pub(super) struct Kinds {
+    driver: bool,
+    numa_node: bool,
+    iommu_group: bool,
+}
+
+impl Kinds {
+    pub(super) fn of<'a, 'b: 'a>(listings: impl Iterator<Item = &'a Listing<'b>>) -> Kinds {
+        let mut kinds = Kinds::default();
+        for line in listings.flat_map(|listing| &listing.lines) {
+            let line = line.trim_start();
+            kinds.driver |= line.starts_with("Kernel driver in use:");
+            kinds.numa_node |= line.starts_with("NUMA node:");
+            kinds.iommu_group |= line.starts_with("IOMMU group:");
+        }
+        kinds
+    }
+}
+
+/// A capability with its lines.
+struct Capability<'a> {
+    /// What stands behind `Capabilities: [40]` or `[100 v1]`.
+    title: &'a str,
+    /// Whether it is one of the extended list.
+    extended: bool,
+    lines: Vec<&'a str>,
+}
+
+/// The lines of a function by what they belong to.
+#[derive(Default)]
+struct Sections<'a> {
+    /// Lines of no capability.
+    plain: Vec<&'a str>,
+    capabilities: Vec<Capability<'a>>,
+    denied: bool,
+}
+
+/// Registers, whose further lines have no name.
+const REGISTERS: [&str; 22] = [
+    "DevCap",
+    "DevCtl",
+    "DevSta",
+    "DevCap2",
+    "DevCtl2",
+    "LnkCap",
+    "LnkCtl",
+    "LnkSta",
+    "LnkCap2",
+    "LnkCtl2",
+    "LnkSta2",
+    "SltCap",
+    "SltCtl",
+    "SltSta",
+    "UESta",
+    "UEMsk",
+    "UESvrt",
+    "CESta",
+    "CEMsk",
+    "ACSCap",
+    "ACSCtl",
+    "L1SubCtl1",
+];
+/// What begins a line that belongs to no capability again.
+const PLAIN: [&str; 5] = ["Kernel driver in use:", "Kernel modules:", "NUMA node:", "IOMMU group:", "Capabilities:"];
+
+impl<'a> Listing<'a> {
+    pub(super) fn push(&mut self, line: &'a str) {
+        self.lines.push(line);
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    fn sections(&self) -> Sections<'a> {
+        let mut sections = Sections::default();
+        let mut inside = false;
+        for line in self.lines.iter().map(|line| line.trim()) {
+            if let Some(rest) = line.strip_prefix("Capabilities: ") {
+                inside = false;
+                if rest.starts_with("<access denied>") {
+                    sections.denied = true;
+                } else if let Some((place, title)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+                    // Extended ones lie from 100 on and have a version: [100 v1].
+                    let extended = place.split(' ').next().is_some_and(|offset| offset.len() > 2);
+                    sections.capabilities.push(Capability { title: title.trim(), extended, lines: Vec::new() });
+                    inside = true;
+                }
+                continue;
+            }
+            inside &= !PLAIN.iter().any(|plain| line.starts_with(plain));
+            match sections.capabilities.last_mut() {
+                Some(capability) if inside => capability.lines.push(line),
+                _ => sections.plain.push(line),
+            }
+        }
+        sections
+    }
+
+    /// What the lines say.
+    pub(super) fn function(&self, address: Address, kinds: &Kinds) -> Function {
+        let sections = self.sections();
+        let listed = |name: &'static str| value(&sections.plain, name);
+        let verbose = Why::NotListed("of the kind, which lspci -vvv prints");
+        let own = |there: bool, name: &'static str, parse: fn(&str) -> Option<u32>| match listed(name) {
+            Some(text) => {
+                parse(text).map_or_else(|| Seen::Unseen(garbled(name, text)), |number| Seen::Known(Some(number)))
+            }
+            None if there => Seen::Known(None),
+            None => Seen::Unseen(Why::NotListed(name)),
+        };
+        let number = |text: &str| text.parse().ok();
+        let mut function = Function::unseen(address, &verbose);
+        function.driver = match listed("Kernel driver in use") {
+            Some(driver) => Seen::Known(Some(driver.to_owned())),
+            None if kinds.driver => Seen::Known(None),
+            None => Seen::Unseen(Why::NotListed("Kernel driver in use")),
+        };
+        function.numa_node = own(kinds.numa_node, "NUMA node", number);
+        function.iommu_group = own(kinds.iommu_group, "IOMMU group", number);
+        function.command = listed("Control").map_or(Seen::Unseen(Why::NotListed("Control")), command);
+        function.buses = match listed("Bus") {
+            Some(text) => {
+                buses(text).map_or_else(|| Seen::Unseen(garbled("Bus", text)), |buses| Seen::Known(Some(buses)))
+            }
+            // lspci prints the line for every bridge, and a line of the command register for every function.
+            None if listed("Control").is_some() || listed("Flags").is_some() => Seen::Known(None),
+            None => Seen::Unseen(Why::NotListed("Bus")),
+        };
+        function.regions = regions(&sections);
+        let capability = sections.known(listed("Status").and_then(|status| flag(status, "Cap")));
+        function.subsystem = match listed("Subsystem") {
+            Some(text) => subsystem(text),
+            // That of a bridge is a capability.
+            None if function.is_bridge() => match capability.find(false, "Subsystem") {
+                Seen::Known(Some(found)) => subsystem(found.title.trim_start_matches("Subsystem: ")),
+                Seen::Known(None) => Seen::Known(None),
+                Seen::Unseen(why) => Seen::Unseen(why),
+            },
+            None => Seen::Unseen(Why::NotListed("Subsystem")),
+        };
+        function.express = capability
+            .find(false, "Express")
+            .map(|express| express.map(|express| express_of(express, listed("Physical Slot"), &capability)));
+        function.acs = capability.find(true, "Access Control Services").and_then_present(|acs| {
+            let bits = |name| register(&acs.lines, name).map(|text| access_control(&text));
+            Some(Acs { supported: bits("ACSCap")?, enabled: bits("ACSCtl")? })
+        });
+        function.aer = capability.find(true, "Advanced Error Reporting").map(|aer| aer.map(aer_of));
+        function.sriov = capability.find(true, "Single Root I/O Virtualization").map(|sriov| sriov.map(sriov_of));
+        function.resizable_bars = capability
+            .find(true, "Physical Resizable BAR")
+            .and_then_present(|bars| {
+                bars.lines.iter().filter(|line| line.starts_with("BAR ")).map(|line| resizable(line)).collect()
+            })
+            .map(Option::unwrap_or_default);
+        function
+    }
+}
+
+/// Whether a capability is there: by the ones listed, where they are.
+struct Known<'a, 'b> {
+    sections: &'b Sections<'a>,
+    /// What the status register says about whether there is a list.
+    list: Option<bool>,
+}
+
+impl<'a> Sections<'a> {
+    fn known<'b>(&'b self, list: Option<bool>) -> Known<'a, 'b> {
+        Known { sections: self, list }
+    }
+}
+
+impl<'a, 'b> Known<'a, 'b> {
+    fn find(&self, extended: bool, title: &'static str) -> Seen<Option<&'b Capability<'a>>> {
+        let sections = self.sections;
+        let mut of_list = sections.capabilities.iter().filter(|capability| capability.extended == extended).peekable();
+        let is_listed = of_list.peek().is_some();
+        // lspci -vv prints `Express (v2) Endpoint`, `PCI Express` as a whole word only.
+        let found = of_list.find(|capability| {
+            capability.title.strip_prefix(title).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        });
+        match found {
+            Some(capability) => Seen::Known(Some(capability)),
+            None if sections.denied => Seen::Unseen(Why::ListingDenied),
+            None if is_listed || self.list == Some(false) => Seen::Known(None),
+            None => Seen::Unseen(Why::NotListed("Capabilities")),
+        }
+    }
+}
+
+trait Present<T> {
+    /// As `map` of what is present, where a missing line makes it unseen.
+    fn and_then_present<U>(self, read: impl FnOnce(T) -> Option<U>) -> Seen<Option<U>>;
+}
+
+impl<T> Present<T> for Seen<Option<T>> {
+    fn and_then_present<U>(self, read: impl FnOnce(T) -> Option<U>) -> Seen<Option<U>> {
+        match self {
+            Seen::Known(Some(present)) => read(present)
+                .map_or(Seen::Unseen(Why::NotListed("of the kind, which lspci -vv prints")), |read| {
+                    Seen::Known(Some(read))
+                }),
+            Seen::Known(None) => Seen::Known(None),
+            Seen::Unseen(why) => Seen::Unseen(why),
+        }
+    }
+}
+
+/// What stands behind `name:` in the first line that begins so.
+fn value<'a>(lines: &[&'a str], name: &str) -> Option<&'a str> {
+    lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+/// What stands behind `name:`, with the lines that continue it.
+fn register(lines: &[&str], name: &str) -> Option<String> {
+    let begins = |line: &str| line.split_once(':').is_some_and(|(word, _)| REGISTERS.contains(&word));
+    let at = lines.iter().position(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))?;
+    let mut text = lines[at][name.len() + 1..].trim().to_owned();
+    for line in lines[at + 1..].iter().take_while(|line| !begins(line)) {
+        text.push(' ');
+        text.push_str(line);
+    }
+    Some(text)
+}
+
+/// `ExtTag+` is on, `ExtTag-` off.
+fn flag(text: &str, name: &str) -> Option<bool> {
+    text.split([' ', ',', ';', '(', ')']).find_map(|word| match word.strip_prefix(name)? {
+        "+" => Some(true),
+        "-" => Some(false),
+        _ => None,
+    })
+}
+
+/// What stands behind the words `name ` up to a comma, a semicolon or a line's end.
+fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let at = text
+        .match_indices(name)
+        .map(|(at, _)| at)
+        .find(|at| *at == 0 || text[..*at].ends_with([' ', ',', ';', '\t']))?;
+    text[at + name.len()..].strip_prefix(' ')?.split([',', ';']).next().map(str::trim)
+}
+
+fn subsystem(text: &str) -> Seen<Option<(u16, u16)>> {
+    let unseen = Seen::Unseen(Why::NotListed("of ids, which lspci -nn prints"));
+    heading::subsystem(text).map_or(unseen, |ids| Seen::Known(Some(ids)))
+}
+
+fn command(text: &str) -> Seen<u16> {
+    // In the order of the bits.
+    const BITS: [&str; 11] = [
+        "I/O",
+        "Mem",
+        "BusMaster",
+        "SpecCycle",
+        "MemWINV",
+        "VGASnoop",
+        "ParErr",
+        "Stepping",
+        "SERR",
+        "FastB2B",
+        "DisINTx",
+    ];
+    let mut bits = 0;
+    for (bit, name) in BITS.iter().enumerate() {
+        match flag(text, name) {
+            Some(on) => bits |= u16::from(on) << bit,
+            None => return Seen::Unseen(garbled("Control", text)),
+        }
+    }
+    Seen::Known(bits)
+}
+
+/// `primary=00, secondary=01, subordinate=01, sec-latency=0`.
+fn buses(text: &str) -> Option<BusNumbers> {
+    let number = |name: &str| {
+        let text = text.split(", ").find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))?;
+        u8::from_str_radix(text, 16).ok()
+    };
+    Some(BusNumbers {
+        primary: number("primary")?,
+        secondary: number("secondary")?,
+        subordinate: number("subordinate")?,
+    })
+}
+
+/// `64K`, `1M`, `128G`: units of 1024.
+fn size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match text[digits.len()..].trim_end_matches('B') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        "P" => 50,
+        "E" => 60,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << scale)
+}
+
+fn bytes_of(text: &str) -> Seen<u64> {
+    let size = text.split_once("[size=").and_then(|(_, rest)| size(rest.split_once(']')?.0));
+    size.map_or(Seen::Unseen(Why::NotListed("[size=...], which lspci prints on the machine itself")), Seen::Known)
+}
+
+/// BARs, ROM and windows, from lines of no capability, and BARs of virtual functions.
+fn regions(sections: &Sections<'_>) -> Seen<Vec<Region>> {
+    let mut regions = Vec::new();
+    for line in &sections.plain {
+        if let Some(rest) = line.strip_prefix("Region ") {
+            let Some(region) = bar(rest, RegionKind::Bar) else { return Seen::Unseen(garbled("Region", line)) };
+            // Of a dump, lspci takes the upper half of 64 bits for a BAR of its own.
+            let is_upper_half = regions.last().is_some_and(|before: &Region| {
+                before.space == BarKind::Memory64 && before.bar().map(|number| number + 1) == region.bar()
+            });
+            if !is_upper_half {
+                regions.push(region);
+            }
+        } else if line.starts_with("Memory at ") || line.starts_with("I/O ports at ") {
+            // lspci -v prints BARs without their numbers.
+            return Seen::Unseen(Why::NotListed("Region, which lspci -vv prints"));
+        } else if let Some(rest) = line.strip_prefix("Expansion ROM at ") {
+            regions.push(region(RegionKind::Rom, BarKind::Memory32, rest, false));
+        } else if let Some((number, space, rest)) = window(line) {
+            regions.extend(window_of(number, space, rest));
+        }
+    }
+    let virtual_functions = (sections.capabilities.iter())
+        .filter(|capability| capability.title.starts_with("Single Root I/O Virtualization"))
+        .flat_map(|capability| &capability.lines);
+    let of_virtual_function = |line: &&str| bar(line.strip_prefix("Region ")?, RegionKind::VirtualFunctionBar);
+    regions.extend(virtual_functions.filter_map(of_virtual_function));
+    let is_verbose = value(&sections.plain, "Control").is_some() || value(&sections.plain, "Flags").is_some();
+    if regions.is_empty() && !is_verbose {
+        return Seen::Unseen(Why::NotListed("Region, which lspci -vv prints"));
+    }
+    Seen::Known(regions)
+}
+
+/// `0: Memory at c4000000 (32-bit, non-prefetchable) [size=32M]`.
+fn bar(text: &str, kind: fn(u8) -> RegionKind) -> Option<Region> {
+    let (number, text) = text.split_once(": ")?;
+    let number = number.parse().ok().filter(|number| *number < 6)?;
+    // What a driver or firmware stands in for.
+    let text = text.trim_start_matches("[virtual] ").trim_start_matches("[enhanced] ");
+    if let Some(rest) = text.strip_prefix("I/O ports at ") {
+        return Some(region(kind(number), BarKind::Io, rest, false));
+    }
+    let rest = text.strip_prefix("Memory at ")?;
+    let described = rest.split_once('(')?.1.split_once(')')?.0;
+    let (width, prefetchable) = described.split_once(", ")?;
+    let space = match width {
+        "64-bit" => BarKind::Memory64,
+        "32-bit" => BarKind::Memory32,
+        "low-1M" => BarKind::MemoryBelow1Mib,
+        _ => BarKind::MemoryReserved,
+    };
+    Some(region(kind(number), space, rest, prefetchable == "prefetchable"))
+}
+
+/// `at` begins with the address, or with `<unassigned>` or `<ignored>`.
+fn region(kind: RegionKind, space: BarKind, at: &str, prefetchable: bool) -> Region {
+    let word = at.split([' ', '\t']).next().unwrap_or("");
+    let base = match u64::from_str_radix(word, 16) {
+        Ok(base) => Seen::Known(Some(HostPhys(base))),
+        Err(_) if word.starts_with('<') => Seen::Known(None),
+        Err(_) => Seen::Unseen(garbled("Region", at)),
+    };
+    let write_combining_file = match kind {
+        RegionKind::Bar(_) => Seen::Unseen(Why::NotListed("of resourceN_wc; sysfs has it")),
+        _ => Seen::Known(false),
+    };
+    Region { kind, space, base, bytes: bytes_of(at), prefetchable, write_combining_file }
+}
+
+fn window(line: &str) -> Option<(u8, BarKind, &str)> {
+    [
+        ("I/O behind bridge:", 0, BarKind::Io),
+        ("Memory behind bridge:", 1, BarKind::Memory32),
+        ("Prefetchable memory behind bridge:", 2, BarKind::Memory64),
+    ]
+    .into_iter()
+    .find_map(|(name, number, space)| Some((number, space, line.strip_prefix(name)?.trim())))
+}
+
+/// `f7c00000-f7cfffff [size=1M] [32-bit]`; a window that is closed is none.
+fn window_of(number: u8, space: BarKind, text: &str) -> Option<Region> {
+    let (first, last) = text.split([' ', '\t']).next()?.split_once('-')?;
+    let first = u64::from_str_radix(first, 16).ok()?;
+    let last = u64::from_str_radix(last, 16).ok()?;
+    if last < first || text.contains("[disabled]") {
+        return None;
+    }
+    Some(Region {
+        kind: RegionKind::Window(number),
+        space,
+        base: Seen::Known(Some(HostPhys(first))),
+        bytes: Seen::Known((last - first).saturating_add(1)),
+        prefetchable: number == 2,
+        write_combining_file: Seen::Known(false),
+    })
+}
+
+/// `Express (v2) Root Port (Slot+), MSI 00`.
+fn port_type(title: &str) -> Option<PortType> {
+    let words = title.strip_prefix("Express ")?;
+    let words = match words.strip_prefix('(') {
+        Some(rest) => rest.split_once(") ")?.1,
+        None => words,
+    };
+    let name = words.split([',', '(']).next()?.trim();
+    Some(match name {
+        "Endpoint" => PortType::Endpoint,
+        "Legacy Endpoint" => PortType::LegacyEndpoint,
+        "Root Port" => PortType::RootPort,
+        "Upstream Port" => PortType::UpstreamPort,
+        "Downstream Port" => PortType::DownstreamPort,
+        "PCI-Express to PCI/PCI-X Bridge" => PortType::PciBridge,
+        "PCI/PCI-X to PCI-Express Bridge" => PortType::ReverseBridge,
+        "Root Complex Integrated Endpoint" => PortType::IntegratedEndpoint,
+        "Root Complex Event Collector" => PortType::EventCollector,
+        _ => return None,
+    })
+}
+
+fn aspm(text: &str) -> Aspm {
+    Aspm { l0s: text.contains("L0s"), l1: text.contains("L1") }
+}
+
+/// A fact of a register that may not be listed.
+fn fact<T>(register: Option<&String>, name: &'static str, read: impl FnOnce(&str) -> Option<T>) -> Seen<T> {
+    let unlisted = || Seen::Unseen(Why::NotListed(name));
+    register.map_or_else(unlisted, |text| read(text).map_or_else(unlisted, Seen::Known))
+}
+
+fn express_of(express: &Capability<'_>, physical_slot: Option<&str>, known: &Known<'_, '_>) -> Express {
+    let of = |name| register(&express.lines, name);
+    let [capable, control, capable_2, control_2] = [of("DevCap"), of("DevCtl"), of("DevCap2"), of("DevCtl2")];
+    let kind =
+        port_type(express.title).map_or_else(|| Seen::Unseen(garbled("Capabilities", express.title)), Seen::Known);
+    let bit = |register: &Option<String>, line, name| fact(register.as_ref(), line, |text| flag(text, name));
+    let bytes = |text: &str, name| {
+        after(text, name)?.strip_suffix(" bytes").or(after(text, name))?.split(' ').next()?.parse().ok()
+    };
+    let has_slot = express.title.contains("(Slot+)");
+    let slot =
+        register(&express.lines, "SltCap").and_then(|text| after(&text, "Slot")?.strip_prefix('#')?.parse().ok());
+    Express {
+        link: match kind {
+            Seen::Known(PortType::IntegratedEndpoint | PortType::EventCollector) => Seen::Known(None),
+            _ => Seen::Known(Some(link_of(express, known))),
+        },
+        kind,
+        mps_supported: fact(capable.as_ref(), "DevCap", |text| Mps::new(bytes(text, "MaxPayload")?)),
+        mps: fact(control.as_ref(), "DevCtl", |text| Mps::new(bytes(text, "MaxPayload")?)),
+        mrrs: fact(control.as_ref(), "DevCtl", |text| Mrrs::new(bytes(text, "MaxReadReq")?)),
+        extended_tags: Feature {
+            supported: bit(&capable, "DevCap", "ExtTag"),
+            enabled: bit(&control, "DevCtl", "ExtTag"),
+        },
+        ten_bit_tags: Feature {
+            supported: bit(&capable_2, "DevCap2", "10BitTagReq"),
+            enabled: bit(&control_2, "DevCtl2", "10BitTagReq"),
+        },
+        ten_bit_tag_completer: bit(&capable_2, "DevCap2", "10BitTagComp"),
+        relaxed_ordering_enabled: bit(&control, "DevCtl", "RlxdOrd"),
+        no_snoop_enabled: bit(&control, "DevCtl", "NoSnoop"),
+        latency_tolerance_reporting: Feature {
+            supported: bit(&capable_2, "DevCap2", "LTR"),
+            enabled: bit(&control_2, "DevCtl2", "LTR"),
+        },
+        slot: match slot.or_else(|| physical_slot?.parse().ok()) {
+            Some(slot) => Seen::Known(Some(slot)),
+            None if !has_slot => Seen::Known(None),
+            None => Seen::Unseen(Why::NotListed("SltCap")),
+        },
+    }
+}
+
+fn link_of(express: &Capability<'_>, known: &Known<'_, '_>) -> Link {
+    let of = |name| register(&express.lines, name);
+    let [capable, control, status, control_2] = [of("LnkCap"), of("LnkCtl"), of("LnkSta"), of("LnkCtl2")];
+    let speed = |text: &str| -> Option<LinkSpeed> { speed_in(after(text, "Speed")?) };
+    let width = |text: &str| {
+        let lanes = after(text, "Width")?.strip_prefix('x')?;
+        lanes.split(' ').next()?.parse().ok().map(Width)
+    };
+    let reports = capable.as_ref().and_then(|text| flag(text, "LLActRep"));
+    Link {
+        fastest: fact(capable.as_ref(), "LnkCap", speed),
+        widest: fact(capable.as_ref(), "LnkCap", width),
+        speed: fact(status.as_ref(), "LnkSta", speed),
+        width: fact(status.as_ref(), "LnkSta", width),
+        target: fact(control_2.as_ref(), "LnkCtl2", |text| {
+            speed_in(after(text, "Target Link Speed:").or(after(text, "Target Link Speed"))?)
+        }),
+        aspm_supported: fact(capable.as_ref(), "LnkCap", |text| Some(aspm(after(text, "ASPM")?))),
+        aspm_enabled: fact(control.as_ref(), "LnkCtl", |text| Some(aspm(after(text, "ASPM")?))),
+        l1_substates: known.find(true, "L1 PM Substates").and_then_present(|substates| {
+            let text = register(&substates.lines, "L1SubCtl1")?;
+            Some(L1Substates {
+                pci_pm_l1_2: flag(&text, "PCI-PM_L1.2")?,
+                pci_pm_l1_1: flag(&text, "PCI-PM_L1.1")?,
+                aspm_l1_2: flag(&text, "ASPM_L1.2")?,
+                aspm_l1_1: flag(&text, "ASPM_L1.1")?,
+            })
+        }),
+        data_link_active: match reports {
+            Some(false) => Seen::Known(None),
+            Some(true) => fact(status.as_ref(), "LnkSta", |text| flag(text, "DLActive").map(Some)),
+            None => Seen::Unseen(Why::NotListed("LnkCap")),
+        },
+    }
+}
+
+/// Bits that lspci does not print are off in what it prints.
+fn access_control(text: &str) -> AccessControl {
+    let bit = |name| flag(text, name).unwrap_or(false);
+    AccessControl {
+        source_validation: bit("SrcValid"),
+        translation_blocking: bit("TransBlk"),
+        request_redirect: bit("ReqRedir"),
+        completion_redirect: bit("CmpltRedir"),
+        upstream_forwarding: bit("UpstreamFwd"),
+        egress_control: bit("EgressCtrl"),
+        direct_translated: bit("DirectTrans"),
+    }
+}
+
+fn aer_of(aer: &Capability<'_>) -> Aer {
+    /// Names of lspci by bit; PCI Express Base Specification 6.0, section 7.8.4.
+    const UNCORRECTABLE: [(&str, u8); 15] = [
+        ("DLP", 4),
+        ("SDES", 5),
+        ("TLP", 12),
+        ("FCP", 13),
+        ("CmpltTO", 14),
+        ("CmpltAbrt", 15),
+        ("UnxCmplt", 16),
+        ("RxOF", 17),
+        ("MalfTLP", 18),
+        ("ECRC", 19),
+        ("UnsupReq", 20),
+        ("ACSViol", 21),
+        ("UncorrIntErr", 22),
+        ("BlockedTLP", 23),
+        ("AtomicOpBlocked", 24),
+    ];
+    const CORRECTABLE: [(&str, u8); 7] = [
+        ("RxErr", 0),
+        ("BadTLP", 6),
+        ("BadDLLP", 7),
+        ("Rollover", 8),
+        ("Timeout", 12),
+        ("AdvNonFatalErr", 13),
+        ("CorrIntErr", 14),
+    ];
+    let status = |line, names: &[(&str, u8)]| {
+        fact(register(&aer.lines, line).as_ref(), line, |text| {
+            let set = |(name, bit): &(&str, u8)| if flag(text, name) == Some(true) { 1 << bit } else { 0 };
+            flag(text, names[0].0)?;
+            Some(names.iter().map(set).sum())
+        })
+    };
+    Aer {
+        uncorrectable_status: status("UESta", &UNCORRECTABLE),
+        correctable_status: status("CESta", &CORRECTABLE),
+        ..Aer::unseen(&Why::NotListed("of counters; sysfs has them"))
+    }
+}
+
+/// `Initial VFs: 8, Total VFs: 8, Number of VFs: 0, ...`.
+fn sriov_of(sriov: &Capability<'_>) -> Sriov {
+    let number = |name: &'static str| {
+        let text = sriov.lines.iter().find_map(|line| after(line, name));
+        text.and_then(|text| text.parse().ok()).map_or(Seen::Unseen(Why::NotListed(name)), Seen::Known)
+    };
+    let on = sriov.lines.iter().find_map(|line| flag(line.strip_prefix("IOVCtl:")?.trim(), "Enable"));
+    let enabled = if on == Some(false) { Seen::Known(0) } else { number("Number of VFs:") };
+    Sriov { total: number("Total VFs:"), enabled }
+}
+
+/// `BAR 0: current size: 256MB, supported: 256MB 512MB 1GB`.
+fn resizable(line: &str) -> Option<ResizableBar> {
+    let (bar, rest) = line.strip_prefix("BAR ")?.split_once(": current size: ")?;
+    let (current, supported) = rest.split_once(", supported:")?;
+    let code = |text: &str| {
+        let bytes = size(text).filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 20)?;
+        Some(bytes.trailing_zeros() as u8 - 20)
+    };
+    let possible = supported.split_whitespace().try_fold(0, |bits, text| Some(bits | 1 << code(text)?));
+    Some(ResizableBar {
+        bar: bar.trim().parse().ok().filter(|bar| *bar < 6)?,
+        possible: possible?,
+        size_code: code(current.trim())?,
+    })
+}

@@ -1,0 +1,62 @@
+//! A machine from its `/sys` and `/proc`, or from a copy of them.
+
+mod function;
+mod machine;
+
+use crate::files::{Files, join};
+use crate::{Address, Function, Inventory, InventoryError, Note, Source, Why, parents};
+
+/// Where Linux lists the functions.
+pub(crate) const FUNCTIONS: &str = "sys/bus/pci/devices";
+/// Functions that are read; the largest machines have a few thousand.
+const MOST_FUNCTIONS: usize = 65_536;
+
+/// Reads everything below a root. Of a running machine (`live`), a function in `D3cold` is left asleep.
+///
+/// # Errors
+/// If there is no folder of functions, or it has more than any machine.
+pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inventory, InventoryError> {
+    let names = files.names(FUNCTIONS).map_err(|trouble| InventoryError::Malformed {
+        place: source.to_string(),
+        line: 1,
+        problem: trouble.why(FUNCTIONS).because(),
+    })?;
+    if names.len() > MOST_FUNCTIONS {
+        let what = format!("the number of functions, {},", names.len());
+        return Err(InventoryError::TooLarge { place: source.to_string(), what, most: MOST_FUNCTIONS as u64 });
+    }
+    let names_of_ids = function::IdNames::read(files);
+    let mut inventory = machine::read(files, source);
+    let links_told = names.iter().any(|name| files.exists(&format!("{FUNCTIONS}/{name}/max_link_speed")));
+    let reader = function::Reader { files, live, names: names_of_ids, links_told };
+    for name in names {
+        match name.parse::<Address>() {
+            Ok(address) => inventory.functions.push(reader.read(address, &name, &mut inventory.notes)),
+            Err(error) => inventory.notes.push(Note { at: join(FUNCTIONS, &name), what: error.to_string() }),
+        }
+    }
+    finish(&mut inventory);
+    Ok(inventory)
+}
+
+/// What every reader does at its end: order, parents, and what was not seen.
+pub(crate) fn finish(inventory: &mut Inventory) {
+    inventory.functions.sort_by_key(|function| function.address);
+    // Names such as 00:00.0 and 0000:00:00.0 beside each other are nobody's but a forger's.
+    let notes = &mut inventory.notes;
+    inventory.functions.dedup_by(|again, first| {
+        let same = again.address == first.address;
+        if same {
+            let what = "the function is there twice; the first one is taken".to_owned();
+            notes.push(Note { at: first.address.to_string(), what });
+        }
+        same
+    });
+    parents::place(&mut inventory.functions, &mut inventory.notes);
+    inventory.gather_unseen();
+}
+
+/// A function of which only the place is known.
+pub(crate) fn unread(address: Address) -> Function {
+    Function::unseen(address, &Why::NoFile("config".into()))
+}

@@ -1,0 +1,336 @@
+//! One function from its folder in `/sys`.
+
+use crate::files::{Files, Trouble, garbled, join};
+use crate::link::speed_in;
+use crate::{
+    Address, Aer, Class, ErrorCount, Express, Function, Link, Note, Region, RegionKind, Seen, Sriov, Why, Width,
+    config, merge,
+};
+use lanemark_units::HostPhys;
+use lanemark_wire::config::{BarKind, ConfigSpace, ResizableBar};
+use std::collections::BTreeMap;
+
+/// Vendors and devices in words, from the system's `pci.ids`; empty where there is none.
+pub(crate) struct IdNames {
+    file: Option<String>,
+    vendors: BTreeMap<u16, usize>,
+}
+
+impl IdNames {
+    /// Where distributions keep the file.
+    const PLACES: [&str; 3] = ["usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids", "var/lib/pciutils/pci.ids"];
+
+    pub(crate) fn read(files: &Files<'_>) -> IdNames {
+        let file = Self::PLACES.iter().find_map(|place| files.text(place).ok());
+        let mut vendors = BTreeMap::new();
+        let mut at = 0;
+        for line in file.as_deref().unwrap_or("").split_inclusive('\n') {
+            if let Some(id) = line.get(..4).filter(|_| !line.starts_with(['\t', '#', 'C'])) {
+                if let Ok(id) = u16::from_str_radix(id, 16) {
+                    vendors.insert(id, at);
+                }
+            } else if line.starts_with("C ") {
+                break; // Classes come last.
+            }
+            at += line.len();
+        }
+        IdNames { file, vendors }
+    }
+
+    fn name(&self, vendor: Option<u16>, device: Option<u16>) -> Seen<String> {
+        let unseen = |file: &'static str| Seen::Unseen(Why::NoFile(file.into()));
+        let Some(file) = &self.file else { return unseen("pci.ids") };
+        let (Some(vendor), Some(device)) = (vendor, device) else { return unseen("name without ids") };
+        let Some(at) = self.vendors.get(&vendor) else { return unseen("line for this vendor in pci.ids") };
+        let mut lines = file[*at..].lines();
+        let of_vendor = lines.next().and_then(|line| line.get(4..)).unwrap_or("").trim();
+        let wanted = format!("\t{device:04x} ");
+        let of_device = lines
+            .take_while(|line| line.starts_with(['\t', '#']) || line.is_empty())
+            .find_map(|line| line.strip_prefix(wanted.as_str()));
+        match of_device {
+            Some(of_device) => Seen::Known(format!("{of_vendor} {}", of_device.trim())),
+            None => Seen::Known(format!("{of_vendor} Device {device:04x}")),
+        }
+    }
+}
+
+/// Reads functions one after another.
+pub(crate) struct Reader<'a> {
+    pub(crate) files: &'a Files<'a>,
+    /// Whether the files are those of the machine this runs on, where reading config space may wake a device.
+    pub(crate) live: bool,
+    pub(crate) names: IdNames,
+    /// Whether some function has files about its link, so that the source has them where the kernel does.
+    pub(crate) links_told: bool,
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+fn hex16(text: &str) -> Option<u16> {
+    u16::try_from(hex(text)?).ok()
+}
+
+/// Kernel flags of a line of `resource` (include/linux/ioport.h).
+mod flag {
+    pub(super) const IO: u64 = 0x100;
+    pub(super) const MEMORY: u64 = 0x200;
+    pub(super) const PREFETCHABLE: u64 = 0x2000;
+    pub(super) const MEMORY_64: u64 = 0x10_0000;
+    pub(super) const UNSET: u64 = 0x2000_0000;
+}
+
+impl Reader<'_> {
+    pub(crate) fn read(&self, address: Address, name: &str, notes: &mut Vec<Note>) -> Function {
+        let Ok(folder) = self.files.real(&join(super::FUNCTIONS, name)) else {
+            let what = "the function is listed and its folder is not there; nothing is known of it".to_owned();
+            notes.push(Note { at: address.to_string(), what });
+            return super::unread(address);
+        };
+        let power_state = self.files.fact(&folder, "power_state", |text| Some(text.to_owned()));
+        let by_config = self.by_config(address, &folder, power_state.known().map(String::as_str), notes);
+        let by_files = self.by_files(address, &folder, power_state, &by_config);
+        // What the kernel says of addresses and sizes is more than the registers do.
+        let regions = by_files.regions.clone().or_else(|| by_config.regions.clone());
+        let resizable_bars = by_config.resizable_bars.clone().or_else(|| self.resizable(&folder, &regions));
+        let mut function = merge::functions(by_config, by_files);
+        function.name = self.names.name(function.vendor.get(), function.device.get());
+        Function { regions, resizable_bars, ..function }
+    }
+
+    fn by_config(&self, address: Address, folder: &str, power: Option<&str>, notes: &mut Vec<Note>) -> Function {
+        if self.live && power == Some("D3cold") {
+            return config::unread(address, &Why::Asleep);
+        }
+        let bytes = match self.files.bytes(&join(folder, "config"), ConfigSpace::BYTES) {
+            Ok(bytes) if bytes.is_empty() => return config::unread(address, &garbled("config", "")),
+            Ok(bytes) => bytes,
+            Err(trouble) => return config::unread(address, &trouble.why("config")),
+        };
+        let cut = padded(&bytes);
+        if cut < bytes.len() {
+            let what = format!(
+                "config space is zero from byte {cut} on although a list should begin there: a copy padded it; those bytes are not believed"
+            );
+            notes.push(Note { at: address.to_string(), what });
+        }
+        let (function, faults) = config::function(address, bytes[..cut].to_vec());
+        notes.extend(faults);
+        function
+    }
+
+    /// What the kernel's files say, config space aside.
+    fn by_files(&self, address: Address, folder: &str, power_state: Seen<String>, config: &Function) -> Function {
+        let fact16 = |name| self.files.fact(folder, name, hex16);
+        let subsystem = match (fact16("subsystem_vendor"), fact16("subsystem_device")) {
+            (Seen::Known(vendor), Seen::Known(device)) => Seen::Known(Some((vendor, device))),
+            (Seen::Unseen(why), _) | (_, Seen::Unseen(why)) => Seen::Unseen(why),
+        };
+        let group = self.link(folder, "iommu_group");
+        let iommu_group = match group {
+            Seen::Known(Some(group)) => match group.parse() {
+                Ok(group) => Seen::Known(Some(group)),
+                Err(_) => Seen::Unseen(garbled("iommu_group", &group)),
+            },
+            Seen::Known(None) => Seen::Known(None),
+            Seen::Unseen(why) => Seen::Unseen(why),
+        };
+        let iommu_domain = match iommu_group {
+            Seen::Known(None) => Seen::Known(None),
+            _ => self.files.fact(folder, "iommu_group/type", |text| Some(Some(text.to_owned()))),
+        };
+        let why_config = config.config.why().or(config.express.why()).cloned();
+        Function {
+            vendor: fact16("vendor"),
+            device: fact16("device"),
+            subsystem,
+            revision: self.files.fact(folder, "revision", |text| u8::try_from(hex(text)?).ok()),
+            class: self.files.fact(folder, "class", |text| u32::try_from(hex(text)?).ok().map(Class)),
+            regions: self.regions(folder, config.buses.present().is_some()),
+            express: self.express(folder, why_config.as_ref().unwrap_or(&Why::NotInDump)),
+            aer: self.aer(folder),
+            sriov: self.sriov(folder),
+            driver: self.link(folder, "driver"),
+            numa_node: self.files.fact(folder, "numa_node", |text| {
+                text.parse::<i64>()
+                    .ok()
+                    .and_then(|node| if node == -1 { Some(None) } else { u32::try_from(node).ok().map(Some) })
+            }),
+            local_cpus: self.files.fact(folder, "local_cpulist", |text| text.parse().ok()),
+            iommu_group,
+            iommu_domain,
+            power_state,
+            d3cold_allowed: self.files.fact(folder, "d3cold_allowed", |text| match text {
+                "0" => Some(false),
+                "1" => Some(true),
+                _ => None,
+            }),
+            enable_count: self.files.fact(folder, "enable", |text| text.parse().ok()),
+            parent: parent(folder),
+            ..Function::unseen(address, &Why::NotInDump)
+        }
+    }
+
+    /// What a link is called that it points to; the kernel makes the link only if there is something.
+    fn link(&self, folder: &str, name: &'static str) -> Seen<Option<String>> {
+        match self.files.link_name(&join(folder, name)) {
+            Ok(target) => Seen::Known(Some(target)),
+            Err(Trouble::Missing) => Seen::Known(None),
+            Err(trouble) => Seen::Unseen(trouble.why(name)),
+        }
+    }
+
+    /// Speeds and widths, which the kernel tells without root and of PCI Express functions only.
+    fn express(&self, folder: &str, why: &Why) -> Seen<Option<Express>> {
+        if !self.files.exists(&join(folder, "max_link_speed")) {
+            // Where others have the file, the kernel would have made it for every PCI Express function.
+            let told = self.links_told;
+            return if told { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
+        }
+        let speed = |name| self.files.fact(folder, name, speed_in);
+        // The kernel says 255 where it does not know.
+        let width =
+            |name| self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
+        let link = Link {
+            fastest: speed("max_link_speed"),
+            widest: width("max_link_width"),
+            speed: speed("current_link_speed"),
+            width: width("current_link_width"),
+            ..Link::unseen(why)
+        };
+        Seen::Known(Some(Express { link: Seen::Known(Some(link)), ..Express::unseen(why) }))
+    }
+
+    fn aer(&self, folder: &str) -> Seen<Option<Aer>> {
+        let counts = |name| self.files.fact(folder, name, error_counts);
+        let aer = Aer {
+            correctable: counts("aer_dev_correctable"),
+            nonfatal: counts("aer_dev_nonfatal"),
+            fatal: counts("aer_dev_fatal"),
+            ..Aer::unseen(&Why::NotInDump)
+        };
+        // Without the files only config space tells whether there is such a capability.
+        let any = aer.correctable.known().or(aer.nonfatal.known()).or(aer.fatal.known()).is_some();
+        if any { Seen::Known(Some(aer)) } else { Seen::Unseen(Why::NoFile("aer_dev_correctable".into())) }
+    }
+
+    fn sriov(&self, folder: &str) -> Seen<Option<Sriov>> {
+        if !self.files.exists(&join(folder, "sriov_totalvfs")) {
+            return Seen::Unseen(Why::NoFile("sriov_totalvfs".into()));
+        }
+        let count = |name| self.files.fact(folder, name, |text| text.parse().ok());
+        Seen::Known(Some(Sriov { total: count("sriov_totalvfs"), enabled: count("sriov_numvfs") }))
+    }
+
+    fn regions(&self, folder: &str, is_bridge: bool) -> Seen<Vec<Region>> {
+        let mut lines = Vec::new();
+        let lines = match self.files.fact(folder, "resource", |text| {
+            for line in text.lines() {
+                let mut numbers = line.split_whitespace().map(hex);
+                lines.push((numbers.next()??, numbers.next()??, numbers.next()??));
+            }
+            Some(lines)
+        }) {
+            Seen::Known(lines) => lines,
+            Seen::Unseen(why) => return Seen::Unseen(why),
+        };
+        // BARs, ROM, then six of virtual functions where the kernel has them, then windows of a bridge.
+        let kind = |at: usize| match at {
+            0..6 => Some(RegionKind::Bar(at as u8)),
+            6 => Some(RegionKind::Rom),
+            _ if is_bridge && lines.len() == 11 => Some(RegionKind::Window(at as u8 - 7)),
+            7..13 => Some(RegionKind::VirtualFunctionBar(at as u8 - 7)),
+            13..17 => Some(RegionKind::Window(at as u8 - 13)),
+            _ => None,
+        };
+        let region = |(at, (first, last, flags)): (usize, &(u64, u64, u64))| {
+            let kind = kind(at)?;
+            let space = match flags {
+                flags if flags & flag::IO != 0 => BarKind::Io,
+                flags if flags & flag::MEMORY == 0 => return None,
+                flags if flags & flag::MEMORY_64 != 0 => BarKind::Memory64,
+                _ => BarKind::Memory32,
+            };
+            let unset = flags & flag::UNSET != 0 || *first == 0;
+            let bytes = last.checked_sub(*first).and_then(|less_one| less_one.checked_add(1));
+            Some(Region {
+                kind,
+                space,
+                base: Seen::Known((!unset).then_some(HostPhys(*first))),
+                bytes: bytes
+                    .map_or_else(|| Seen::Unseen(garbled("resource", &format!("{first:#x} {last:#x}"))), Seen::Known),
+                prefetchable: flags & flag::PREFETCHABLE != 0,
+                write_combining_file: self.write_combining(folder, kind),
+            })
+        };
+        Seen::Known(lines.iter().enumerate().filter_map(region).collect())
+    }
+
+    /// The kernel makes `resourceN` for every BAR; in a copy without it nobody can tell about `resourceN_wc`.
+    fn write_combining(&self, folder: &str, kind: RegionKind) -> Seen<bool> {
+        let RegionKind::Bar(number) = kind else { return Seen::Known(false) };
+        let name = format!("resource{number}");
+        if self.files.exists(&join(folder, &format!("{name}_wc"))) {
+            Seen::Known(true)
+        } else if self.files.exists(&join(folder, &name)) {
+            Seen::Known(false)
+        } else {
+            Seen::Unseen(Why::NoFile(name.into()))
+        }
+    }
+
+    /// `resourceN_resize`, which the kernel has for resizable BARs: a bit for every size from 1 MiB on.
+    fn resizable(&self, folder: &str, regions: &Seen<Vec<Region>>) -> Seen<Vec<ResizableBar>> {
+        let regions = match regions {
+            Seen::Known(regions) => regions,
+            Seen::Unseen(why) => return Seen::Unseen(why.clone()),
+        };
+        let mut bars = Vec::new();
+        for (bar, region) in regions.iter().filter_map(|region| Some((region.bar()?, region))) {
+            let Ok(text) = self.files.text(&join(folder, &format!("resource{bar}_resize"))) else { continue };
+            let Ok(bits) = u64::from_str_radix(text.trim_start_matches("0x"), 16) else {
+                return Seen::Unseen(garbled(format!("resource{bar}_resize"), &text));
+            };
+            let Some(bytes) = region.bytes.get().filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 20) else {
+                return Seen::Unseen(garbled("resource", &format!("{:?}", region.bytes)));
+            };
+            bars.push(ResizableBar { bar, possible: bits, size_code: bytes.trailing_zeros() as u8 - 20 });
+        }
+        // Older kernels have no such file, so that without one nothing is known.
+        if bars.is_empty() { Seen::Unseen(Why::NoFile("resource0_resize".into())) } else { Seen::Known(bars) }
+    }
+}
+
+/// Where a copy has padded 64 visible bytes with zeros: config space says a list begins behind them, and
+/// nothing stands there.
+fn padded(bytes: &[u8]) -> usize {
+    let says_list = bytes.len() > 64 && bytes[6] & 0x10 != 0;
+    if says_list && bytes[64..].iter().all(|byte| *byte == 0) { 64 } else { bytes.len() }
+}
+
+/// Lines such as `BadTLP 3`.
+fn error_counts(text: &str) -> Option<Vec<ErrorCount>> {
+    let count = |line: &str| {
+        let (name, count) = line.trim().rsplit_once(' ')?;
+        Some(ErrorCount { name: name.to_owned(), count: count.parse().ok()? })
+    };
+    text.lines().map(count).collect()
+}
+
+/// The bridge above, by the folder the function's own lies in: `devices/pci0000:00/0000:00:1c.0/0000:01:00.0`.
+fn parent(folder: &str) -> Seen<Option<Address>> {
+    let mut names = folder.rsplit('/').skip(1);
+    match names.next() {
+        Some(name) if name.starts_with("pci") => Seen::Known(None),
+        Some(name) => match name.parse() {
+            Ok(address) => Seen::Known(Some(address)),
+            // A copy that has folders in place of links, or a bus of its own below a function (VMD).
+            Err(_) => names
+                .find_map(|name| name.parse().ok())
+                .map_or(Seen::Unseen(Why::NoFile("sys/devices".into())), |address| Seen::Known(Some(address))),
+        },
+        None => Seen::Unseen(Why::NoFile("sys/devices".into())),
+    }
+}

@@ -1,0 +1,185 @@
+//! Two records side by side on a terminal: what became slower first.
+
+use crate::figures;
+use crate::grid::{Column, Grid, wrap};
+use crate::panel::title;
+use lanemark_record::{Alone, Change, Comparison, Pair, Quantity};
+
+/// Answers without a partner that are listed one by one.
+const MOST_ALONE: usize = 10;
+
+/// `comparison` of the records called `names` for a terminal of `width` characters.
+///
+/// One table a question and target with the answers that changed, the slowest of them first, each with the ratio of its
+/// times and the 95 % interval of that; those without a difference are counted. Then what has no partner.
+#[must_use]
+pub fn comparison_table(comparison: &Comparison, names: [&str; 2], width: Option<u16>) -> String {
+    let mut blocks = vec![wrap(
+        &format!(
+            "{} to {}: ratio of median times, above 1 is slower; ci95 is the 95 % interval of the ratio",
+            names[0], names[1]
+        ),
+        width,
+        2,
+    )];
+    for pairs in by_panel(&comparison.pairs) {
+        blocks.push(block(&pairs, width));
+    }
+    let counted = |change| comparison.pairs.iter().filter(|pair| pair.verdict == change).count();
+    let verdicts = [Change::Slower, Change::Faster, Change::NoDifferenceSeen, Change::Undecided];
+    let counts = verdicts.map(|change| format!("{} {}", counted(change), change.in_words())).join(", ");
+    blocks.push(format!("{}: {counts}", figures::counted(comparison.pairs.len(), "pair")));
+    blocks.extend(without_partner(&comparison.alone, names, width));
+    blocks.extend(comparison.warnings.iter().map(|warning| wrap(&format!("warning: {warning}"), width, 2)));
+    blocks.join("\n\n") + "\n"
+}
+
+/// Pairs of one question and target together, in the order they first appear.
+fn by_panel(pairs: &[Pair]) -> Vec<Vec<&Pair>> {
+    let mut panels: Vec<Vec<&Pair>> = Vec::new();
+    for pair in pairs {
+        let same = |panel: &&mut Vec<&Pair>| (&panel[0].question, &panel[0].target) == (&pair.question, &pair.target);
+        match panels.iter_mut().find(same) {
+            Some(panel) => panel.push(pair),
+            None => panels.push(vec![pair]),
+        }
+    }
+    panels
+}
+
+fn block(pairs: &[&Pair], width: Option<u16>) -> String {
+    let mut lines =
+        vec![wrap(&format!("{} of {} ({})", title(&pairs[0].question), pairs[0].target, pairs[0].question), width, 2)];
+    let mut changed: Vec<&Pair> =
+        pairs.iter().copied().filter(|pair| pair.verdict != Change::NoDifferenceSeen).collect();
+    changed.sort_by(|a, b| b.ratio.unwrap_or(0.0).total_cmp(&a.ratio.unwrap_or(0.0)));
+    if !changed.is_empty() {
+        let mut grid = Grid { columns: columns(), rows: changed.iter().map(|pair| row(pair)).collect() };
+        grid.drop_empty_columns();
+        lines.extend(grid.lines(width));
+    }
+    let same = pairs.len() - changed.len();
+    if same > 0 {
+        lines.push(format!("no difference seen in {}", figures::counted(same, "answer")));
+    }
+    lines.join("\n")
+}
+
+fn columns() -> Vec<Column> {
+    let mut columns = vec![Column::words("way")];
+    columns.extend(["size", "before", "after", "ratio", "ci95"].map(Column::figures));
+    columns.extend(["verdict", "doubts"].map(Column::words));
+    columns
+}
+
+fn row(pair: &Pair) -> Vec<String> {
+    let figure = |ns: Option<f64>| match (ns, pair.quantity) {
+        (None, _) => "none".to_owned(),
+        (Some(ns), Quantity::Bandwidth) if ns > 0.0 => figures::rate(pair.size_bytes as f64 * 1e9 / ns),
+        (Some(ns), _) => figures::time(ns),
+    };
+    vec![
+        way(&pair.way, pair.alignment_bytes),
+        figures::size(pair.size_bytes),
+        figure(pair.before_ns),
+        figure(pair.after_ns),
+        pair.ratio.map(|ratio| format!("{ratio:.3}")).unwrap_or_default(),
+        pair.ratio_ci95.map(|interval| format!("{:.3} to {:.3}", interval.low, interval.high)).unwrap_or_default(),
+        pair.verdict.in_words().to_owned(),
+        if pair.doubts.is_empty() { String::new() } else { figures::counted(pair.doubts.len(), "doubt") },
+    ]
+}
+
+fn way(way: &lanemark_record::Way, alignment_bytes: u64) -> String {
+    if alignment_bytes == 0 { way.to_string() } else { format!("{way} at +{alignment_bytes} B") }
+}
+
+fn without_partner(alone: &[Alone], names: [&str; 2], width: Option<u16>) -> Option<String> {
+    if alone.is_empty() {
+        return None;
+    }
+    let mut lines = vec!["Without a partner".to_owned()];
+    for one in alone.iter().take(MOST_ALONE) {
+        let name = if one.record == "first" { names[0] } else { names[1] };
+        let text = format!(
+            "  - only in {name}: {} of {}, {}, {}",
+            one.question,
+            one.target,
+            way(&one.way, one.alignment_bytes),
+            figures::size(one.size_bytes)
+        );
+        lines.push(wrap(&text, width, 4));
+    }
+    if alone.len() > MOST_ALONE {
+        lines.push(format!("  and {} more: --json has them all", alone.len() - MOST_ALONE));
+    }
+    Some(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use lanemark_record::Interval;
+
+    fn pair(access: &str, ratio: f64, verdict: Change) -> Pair {
+        Pair {
+            question: "mmio_write_bandwidth".to_owned(),
+            target: "host".to_owned(),
+            way: fixture::way("wb", access, None),
+            size_bytes: 4096,
+            alignment_bytes: 0,
+            quantity: Quantity::Bandwidth,
+            before_ns: Some(1000.0),
+            after_ns: Some(1000.0 * ratio),
+            ratio: Some(ratio),
+            ratio_ci95: Some(Interval { low: ratio - 0.01, high: ratio + 0.01 }),
+            verdict,
+            doubts: vec![],
+        }
+    }
+
+    #[test]
+    fn what_became_slower_comes_first_and_what_stayed_is_counted() {
+        let mut comparison = Comparison {
+            pairs: vec![
+                pair("8", 0.9, Change::Faster),
+                pair("4", 1.0, Change::NoDifferenceSeen),
+                pair("16", 1.2, Change::Slower),
+            ],
+            alone: vec![],
+            warnings: vec!["the second record was ended early: answers may be missing".to_owned()],
+        };
+        comparison.alone = (0..11)
+            .map(|size_bytes| Alone {
+                record: "second".to_owned(),
+                question: "mmio_read_latency".to_owned(),
+                target: "host".to_owned(),
+                way: fixture::way("wb", "8", None),
+                size_bytes,
+                alignment_bytes: 4,
+            })
+            .collect();
+        comparison.pairs[2].doubts.push("first: two humps".to_owned());
+        let text = comparison_table(&comparison, ["a.json", "b.json"], None);
+        let expected = "\
+a.json to b.json: ratio of median times, above 1 is slower; ci95 is the 95 % interval of the ratio
+
+MMIO write bandwidth of host (mmio_write_bandwidth)
+way     size     before      after  ratio            ci95  verdict  doubts
+───────────────────────────────────────────────────────────────────────────
+WB 16  4 KiB  4.10 GB/s  3.41 GB/s  1.200  1.190 to 1.210  slower   1 doubt
+WB 8   4 KiB  4.10 GB/s  4.55 GB/s  0.900  0.890 to 0.910  faster
+no difference seen in 1 answer
+
+3 pairs: 1 slower, 1 faster, 1 no difference seen, 0 undecided
+
+Without a partner
+  - only in b.json: mmio_read_latency of host, WB 8 at +4 B, 0 B
+";
+        assert!(text.starts_with(expected), "{text}");
+        let end =
+            "  and 1 more: --json has them all\n\nwarning: the second record was ended early: answers may be missing\n";
+        assert!(text.ends_with(end), "{text}");
+    }
+}

@@ -1,0 +1,129 @@
+//! The functions of a machine as a tree, with the state of the link on every edge.
+
+use crate::grid::clean;
+use lanemark_record::diagnosis::{Diagnosis, Function, Link};
+use std::collections::BTreeMap;
+
+/// The tree, a line a function; what does not fit into `width` is cut from the middle of the line, the name.
+pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
+    let links = diagnosis.links.iter().map(|link| (link.lower.as_str(), link)).collect();
+    let places: BTreeMap<&str, usize> =
+        diagnosis.functions.iter().enumerate().map(|(place, function)| (function.address.as_str(), place)).collect();
+    let mut below: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut roots: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, function) in diagnosis.functions.iter().enumerate() {
+        let parent = function.parent.value().and_then(|parent| places.get(parent.as_deref()?).copied());
+        match parent.filter(|parent| *parent != place) {
+            Some(parent) => below.entry(parent).or_default().push(place),
+            None => {
+                let bus = function.address.rsplit_once(':').map_or(function.address.as_str(), |(bus, _)| bus);
+                roots.entry(bus).or_default().push(place);
+            }
+        }
+    }
+    let mut drawing = Drawing {
+        functions: &diagnosis.functions,
+        links,
+        below,
+        width,
+        lines: Vec::new(),
+        drawn: vec![false; diagnosis.functions.len()],
+    };
+    for (bus, places) in &roots {
+        drawing.lines.push(format!("bus {}", clean(bus)));
+        drawing.draw(places, "");
+    }
+    drawing.lines.join("\n")
+}
+
+struct Drawing<'a> {
+    functions: &'a [Function],
+    links: BTreeMap<&'a str, &'a Link>,
+    below: BTreeMap<usize, Vec<usize>>,
+    width: Option<u16>,
+    lines: Vec<String>,
+    /// A file from a stranger may say that two functions are below each other.
+    drawn: Vec<bool>,
+}
+
+impl Drawing<'_> {
+    fn draw(&mut self, places: &[usize], lead: &str) {
+        for (count, place) in places.iter().enumerate() {
+            if std::mem::replace(&mut self.drawn[*place], true) {
+                continue;
+            }
+            let is_last = count + 1 == places.len();
+            let line = self.line(*place, &format!("{lead}{}", if is_last { "└─ " } else { "├─ " }));
+            self.lines.push(line);
+            let below = self.below.remove(place).unwrap_or_default();
+            self.draw(&below, &format!("{lead}{}", if is_last { "   " } else { "│  " }));
+        }
+    }
+
+    fn line(&self, place: usize, lead: &str) -> String {
+        let function = &self.functions[place];
+        let address = function.address.strip_prefix("0000:").unwrap_or(&function.address);
+        let link =
+            self.links.get(function.address.as_str()).map(|link| format!("   {}", state(link))).unwrap_or_default();
+        let (start, link) = (format!("{lead}{} ", clean(address)), link.trim_end().to_owned());
+        let what = clean(&what(function));
+        let Some(width) = self.width.map(usize::from) else { return format!("{start}{what}{link}") };
+        let room = width.saturating_sub(start.chars().count() + link.chars().count());
+        if what.chars().count() <= room {
+            return format!("{start}{what}{link}");
+        }
+        let kept: String = what.chars().take(room.saturating_sub(1)).collect();
+        let line = format!("{start}{kept}…{link}");
+        line.chars().take(width).collect()
+    }
+}
+
+/// What the function is, its place in the hierarchy where that is not what everybody is, and its driver.
+fn what(function: &Function) -> String {
+    let ids = function.vendor_id.value().zip(function.device_id.value());
+    let name = function.name.value().or_else(|| function.class.value()).cloned();
+    let name = name.or_else(|| ids.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")));
+    let mut parts = vec![name.unwrap_or_else(|| "function".to_owned())];
+    if let Some(Some(port)) = function.port.value() {
+        if port != "endpoint" {
+            parts.push(port.clone());
+        }
+    }
+    if let Some(Some(driver)) = function.driver.value() {
+        parts.push(format!("driver {driver}"));
+    }
+    parts.join(", ")
+}
+
+/// The state of a link, marked where it is below what both ends can.
+pub(crate) fn state(link: &Link) -> String {
+    let lost =
+        link.trained.value().zip(link.both_can.value()).is_some_and(|(trained, both)| {
+            trained.generation < both.generation || trained.width_lanes < both.width_lanes
+        });
+    format!("{}{}", clean(&link.state), if lost { " ▼" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor_fixture::sample;
+    use lanemark_record::diagnosis::Fact;
+
+    #[test]
+    fn two_functions_below_each_other_end_the_drawing_all_the_same() {
+        let mut strange = sample();
+        strange.functions[0].parent = Fact::Seen { value: Some("0000:01:00.0".to_owned()) };
+        assert!(tree(&strange, None).contains("00:1f.0"));
+    }
+
+    #[test]
+    fn a_long_name_gives_way_to_the_link() {
+        let mut long = sample();
+        long.functions[1].name = Fact::Seen { value: "x".repeat(200) };
+        let text = tree(&long, Some(60));
+        let line = text.lines().find(|line| line.contains("01:00.0")).unwrap();
+        assert!(line.ends_with("…   Gen3 x8 of Gen4 x16 ▼"), "{line}");
+        assert_eq!(line.chars().count(), 60);
+    }
+}

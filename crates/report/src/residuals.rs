@@ -1,0 +1,59 @@
+//! What is left between a record and a platform that was fitted to it.
+
+use crate::figures;
+use crate::grid::{Column, Grid};
+use lanemark_record::Residual;
+
+/// One row an answer: measured, simulated, formula, and the error of the simulation.
+#[must_use]
+pub fn residual_table(residuals: &[Residual], width: Option<u16>) -> String {
+    let columns = vec![
+        Column::words("what"),
+        Column::figures("measured"),
+        Column::figures("simulated"),
+        Column::figures("formula"),
+        Column::figures("error %"),
+    ];
+    let mut grid = Grid { columns, rows: residuals.iter().map(cells).collect() };
+    grid.drop_empty_columns();
+    grid.lines(width).join("\n") + "\n"
+}
+
+fn cells(row: &Residual) -> Vec<String> {
+    let figure = |value: f64| if row.unit == "ns" { figures::time(value) } else { figures::rate(value) };
+    vec![
+        row.what.clone(),
+        figure(row.measured),
+        figure(row.simulated),
+        row.formula.map(figure).unwrap_or_default(),
+        figures::difference(row.error_percent).trim_end_matches(" %").to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residuals_read_like_this() {
+        let row = |what: &str, unit: &str, measured, simulated, formula, error_percent| Residual {
+            what: what.to_owned(),
+            unit: unit.to_owned(),
+            measured,
+            simulated,
+            formula,
+            error_percent,
+        };
+        let rows = [
+            row("mmio_read_latency UC 8 8 B", "ns", 800.0, 808.0, Some(809.0), 1.0),
+            row("mmio_write_bandwidth WC 64 4096 B", "B/s", 4e9, 3.9e9, None, -2.5),
+        ];
+        let expected = "\
+what                                measured  simulated  formula  error %
+─────────────────────────────────────────────────────────────────────────
+mmio_read_latency UC 8 8 B            800 ns     808 ns   809 ns     +1.0
+mmio_write_bandwidth WC 64 4096 B  4.00 GB/s  3.90 GB/s              -2.5
+";
+        assert_eq!(residual_table(&rows, None), expected);
+    }
+}

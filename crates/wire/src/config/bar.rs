@@ -1,0 +1,100 @@
+//! Base address registers: which ranges a function answers to. Their sizes stand elsewhere: a size is read by
+//! writing all ones, which a view over bytes cannot do (Linux has them in sysfs `resource`).
+
+use super::ConfigSpace;
+use super::header::HeaderType;
+
+/// What kind of range a BAR asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BarKind {
+    /// Ports.
+    Io,
+    /// Memory, below 4 GiB.
+    Memory32,
+    /// Memory, below 1 MiB (type 01, of PCI 2.x).
+    MemoryBelow1Mib,
+    /// Memory, anywhere: two registers.
+    Memory64,
+    /// 64-bit memory in the last register, which has no other for the upper half.
+    Memory64WithoutUpperHalf,
+    /// Memory of type 11, which is reserved.
+    MemoryReserved,
+}
+
+/// One base address register, or a pair for 64 bits.
+///
+/// ```
+/// use lanemark_wire::config::{BarKind, ConfigSpace};
+/// let mut bytes = [0u8; 64];
+/// bytes[0x10..0x18].copy_from_slice(&[0x0c, 0, 0, 0xf0, 0x38, 0, 0, 0]);
+/// bytes[0x18..0x1c].copy_from_slice(&[0x01, 0xe0, 0, 0]);
+/// let bars: Vec<_> = ConfigSpace::new(&bytes).bars().collect();
+/// assert_eq!((bars[0].index, bars[0].kind, bars[0].prefetchable), (0, BarKind::Memory64, true));
+/// assert_eq!(bars[0].address(), 0x38_f000_0000);
+/// assert_eq!((bars[1].index, bars[1].kind, bars[1].address()), (2, BarKind::Io, 0xe000));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bar {
+    /// Which: 0 to 5 in an endpoint, 0 or 1 in a bridge.
+    pub index: u8,
+    /// Kind of range.
+    pub kind: BarKind,
+    /// Reads have no side effects and writes may be merged.
+    pub prefetchable: bool,
+    /// The register, or both of a pair, with the bits that say the kind.
+    pub raw: u64,
+}
+
+impl Bar {
+    /// Where the range begins, as seen on the bus; 0 was not assigned by anybody.
+    #[must_use]
+    pub const fn address(&self) -> u64 {
+        match self.kind {
+            BarKind::Io => self.raw & !0x3,
+            _ => self.raw & !0xf,
+        }
+    }
+}
+
+impl<'a> ConfigSpace<'a> {
+    /// The BARs that are not zero and can be seen. A BAR of zero is not there, or is a 32-bit one that nobody has
+    /// given an address: only its size tells.
+    pub fn bars(&self) -> impl Iterator<Item = Bar> + use<'a> {
+        let space = *self;
+        let count = match space.header_type() {
+            Ok(HeaderType::Endpoint) => 6,
+            Ok(HeaderType::Bridge) => 2,
+            Ok(HeaderType::CardBus) => 1,
+            _ => 0,
+        };
+        let mut index = 0;
+        std::iter::from_fn(move || {
+            while index < count {
+                let at = index;
+                let bar = bar(space, at, count);
+                index += if bar.is_some_and(|bar| bar.kind == BarKind::Memory64) { 2 } else { 1 };
+                if bar.is_some_and(|bar| bar.raw != 0) {
+                    return bar;
+                }
+            }
+            None
+        })
+    }
+}
+
+/// PCI Express Base Specification 6.0, section 7.5.1.2.1.
+fn bar(space: ConfigSpace<'_>, index: u8, count: u8) -> Option<Bar> {
+    let offset = 0x10 + 4 * u16::from(index);
+    let raw = space.read(offset, 4)?;
+    if raw & 1 != 0 {
+        return Some(Bar { index, kind: BarKind::Io, prefetchable: false, raw });
+    }
+    let (kind, raw) = match raw >> 1 & 3 {
+        0 => (BarKind::Memory32, raw),
+        1 => (BarKind::MemoryBelow1Mib, raw),
+        2 if index + 1 == count => (BarKind::Memory64WithoutUpperHalf, raw),
+        2 => (BarKind::Memory64, raw | space.read(offset + 4, 4)? << 32),
+        _ => (BarKind::MemoryReserved, raw),
+    };
+    Some(Bar { index, kind, prefetchable: raw & 8 != 0, raw })
+}

@@ -1,0 +1,345 @@
+//! The PCI Express capability: kind of port, payload and request sizes, tags, link, slot.
+
+mod registers;
+
+pub use registers::PCI_EXPRESS;
+pub(super) use registers::port_type_code;
+
+use super::region::Region;
+use super::table::Spot;
+use super::unknown::Unknown;
+use crate::{Generation, Lanes};
+use std::fmt;
+
+/// Device/Port Type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PortType {
+    /// An endpoint.
+    Endpoint,
+    /// An endpoint that may use ports and locked reads.
+    LegacyEndpoint,
+    /// A port of the root complex.
+    RootPort,
+    /// The port of a switch that looks to the root complex.
+    UpstreamPort,
+    /// A port of a switch that looks away from it.
+    DownstreamPort,
+    /// A bridge to PCI or PCI-X.
+    PciBridge,
+    /// A bridge from PCI or PCI-X.
+    ReverseBridge,
+    /// An endpoint inside the root complex, without a link.
+    IntegratedEndpoint,
+    /// What collects errors of integrated endpoints, without a link.
+    EventCollector,
+}
+
+/// Port types by code; section 7.5.3.2.
+const PORT_TYPES: [(u64, PortType); 9] = [
+    (0, PortType::Endpoint),
+    (1, PortType::LegacyEndpoint),
+    (4, PortType::RootPort),
+    (5, PortType::UpstreamPort),
+    (6, PortType::DownstreamPort),
+    (7, PortType::PciBridge),
+    (8, PortType::ReverseBridge),
+    (9, PortType::IntegratedEndpoint),
+    (10, PortType::EventCollector),
+];
+
+/// Data rate of a link: code 1 to 7 of every speed field.
+///
+/// ```
+/// use lanemark_wire::{Generation, config::LinkSpeed};
+/// assert_eq!(LinkSpeed::Gt16.to_string(), "16GT/s");
+/// assert_eq!(LinkSpeed::Gt16.generation(), Some(Generation::Gen4));
+/// assert_eq!(LinkSpeed::Gt64.generation(), None); // Generation ends at Gen5
+/// assert_eq!(LinkSpeed::from_code(8), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum LinkSpeed {
+    /// 2.5 GT/s.
+    Gt2_5,
+    /// 5 GT/s.
+    Gt5,
+    /// 8 GT/s.
+    Gt8,
+    /// 16 GT/s.
+    Gt16,
+    /// 32 GT/s.
+    Gt32,
+    /// 64 GT/s.
+    Gt64,
+    /// 128 GT/s, of PCI Express Base Specification 7.0.
+    Gt128,
+}
+
+impl LinkSpeed {
+    /// Every speed, slowest first.
+    pub const ALL: [LinkSpeed; 7] =
+        [Self::Gt2_5, Self::Gt5, Self::Gt8, Self::Gt16, Self::Gt32, Self::Gt64, Self::Gt128];
+
+    /// The speed with this code, 1 to 7.
+    #[must_use]
+    pub fn from_code(code: u64) -> Option<LinkSpeed> {
+        Self::ALL.into_iter().find(|speed| u64::from(speed.code()) == code)
+    }
+
+    /// Its code, 1 to 7: also the number of the generation.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The generation whose highest speed this is, as far as [`Generation`] goes.
+    #[must_use]
+    pub const fn generation(self) -> Option<Generation> {
+        Generation::from_number(self.code())
+    }
+
+    /// Transfers per second and lane, in millions.
+    #[must_use]
+    pub const fn megatransfers_per_s(self) -> u32 {
+        match self {
+            LinkSpeed::Gt2_5 => 2_500,
+            LinkSpeed::Gt5 => 5_000,
+            LinkSpeed::Gt8 => 8_000,
+            LinkSpeed::Gt16 => 16_000,
+            LinkSpeed::Gt32 => 32_000,
+            LinkSpeed::Gt64 => 64_000,
+            LinkSpeed::Gt128 => 128_000,
+        }
+    }
+}
+
+impl fmt::Display for LinkSpeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}GT/s", f64::from(self.megatransfers_per_s()) / 1e3)
+    }
+}
+
+/// Which low-power states of a link are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Aspm {
+    /// L0s.
+    pub l0s: bool,
+    /// L1.
+    pub l1: bool,
+}
+
+/// How many bits a Tag has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TagBits {
+    /// 32 tags.
+    Five,
+    /// 256 tags: extended tags.
+    Eight,
+    /// 768 tags (10 bits, of which the two upper are not both 0).
+    Ten,
+    /// 15 360 tags (14 bits, of which the upper four are not all 0); flit mode only.
+    Fourteen,
+}
+
+impl TagBits {
+    /// How many requests can be on their way at once.
+    #[must_use]
+    pub const fn tags(self) -> u16 {
+        match self {
+            TagBits::Five => 32,
+            TagBits::Eight => 256,
+            TagBits::Ten => 768,
+            TagBits::Fourteen => 15_360,
+        }
+    }
+}
+
+const fn at(register: &'static str, field: &'static str) -> Spot {
+    Spot::of(&PCI_EXPRESS, register, field)
+}
+
+/// The PCI Express capability of a function; see [`crate::config::ConfigSpace::pcie`].
+#[derive(Clone, Copy, Debug)]
+pub struct Pcie<'a> {
+    region: Region<'a>,
+}
+
+type Answer<T> = Result<T, Unknown>;
+
+/// Every answer is [`Unknown`] where the register is absent, cannot be seen, or holds a reserved code.
+#[allow(clippy::missing_errors_doc)]
+impl<'a> Pcie<'a> {
+    pub(super) const fn new(region: Region<'a>) -> Pcie<'a> {
+        Pcie { region }
+    }
+
+    /// Its registers.
+    #[must_use]
+    pub const fn region(&self) -> Region<'a> {
+        self.region
+    }
+
+    fn flag(&self, spot: Spot) -> Answer<bool> {
+        self.region.flag(spot)
+    }
+
+    fn bytes(&self, spot: Spot) -> Answer<u32> {
+        self.region.quantity(spot).map(|bytes| bytes as u32)
+    }
+
+    fn speed(&self, spot: Spot) -> Answer<LinkSpeed> {
+        let raw = self.region.bits(spot)?;
+        LinkSpeed::from_code(raw).ok_or(self.region.reserved(spot, raw))
+    }
+
+    fn width(&self, spot: Spot) -> Answer<Lanes> {
+        let raw = self.region.bits(spot)?;
+        Lanes::new(raw as u8).ok_or(self.region.reserved(spot, raw))
+    }
+
+    fn aspm(&self, spot: Spot) -> Answer<Aspm> {
+        self.region.bits(spot).map(|raw| Aspm { l0s: raw & 1 != 0, l1: raw & 2 != 0 })
+    }
+
+    /// Version of the capability: 1 or 2 so far.
+    pub fn version(&self) -> Answer<u8> {
+        self.region.bits(const { at("Express", "Version") }).map(|raw| raw as u8)
+    }
+
+    /// What kind of port it is.
+    pub fn port_type(&self) -> Answer<PortType> {
+        let spot = const { at("Express", "Type") };
+        let raw = self.region.bits(spot)?;
+        let found = PORT_TYPES.iter().find(|(code, _)| *code == raw).map(|(_, kind)| *kind);
+        found.ok_or(self.region.reserved(spot, raw))
+    }
+
+    /// A slot is connected to this port (said by downstream ports only).
+    pub fn has_slot(&self) -> Answer<bool> {
+        self.flag(const { at("Express", "Slot") })
+    }
+
+    /// The port can work in flit mode.
+    pub fn flit_supported(&self) -> Answer<bool> {
+        self.flag(const { at("Express", "FLIT Mode Supported") })
+    }
+
+    /// The link works in flit mode.
+    pub fn flit_mode(&self) -> Answer<bool> {
+        self.flag(const { at("LnkSta2", "FltMode") })
+    }
+
+    /// Flit mode is switched off.
+    pub fn flit_disabled(&self) -> Answer<bool> {
+        self.flag(const { at("LnkCtl", "FltModeDis") })
+    }
+
+    /// Largest `Max_Payload_Size` that it supports, in bytes.
+    pub fn max_payload_supported(&self) -> Answer<u32> {
+        self.bytes(const { at("DevCap", "MaxPayload") })
+    }
+
+    /// `Max_Payload_Size` as set, in bytes.
+    pub fn max_payload(&self) -> Answer<u32> {
+        self.bytes(const { at("DevCtl", "MaxPayload") })
+    }
+
+    /// `Max_Read_Request_Size` as set, in bytes.
+    pub fn max_read_request(&self) -> Answer<u32> {
+        self.bytes(const { at("DevCtl", "MaxReadReq") })
+    }
+
+    /// Read Completion Boundary, in bytes.
+    pub fn read_completion_boundary(&self) -> Answer<u32> {
+        self.bytes(const { at("LnkCtl", "RCB") })
+    }
+
+    /// It can use tags of 8 bits.
+    pub fn extended_tags_supported(&self) -> Answer<bool> {
+        self.flag(const { at("DevCap", "ExtTag") })
+    }
+
+    /// It may use tags of 8 bits.
+    pub fn extended_tags(&self) -> Answer<bool> {
+        self.flag(const { at("DevCtl", "ExtTag") })
+    }
+
+    /// It answers requests with tags of 10 bits.
+    pub fn ten_bit_tag_completer(&self) -> Answer<bool> {
+        self.flag(const { at("DevCap2", "10BitTagComp") })
+    }
+
+    /// It can send requests with tags of 10 bits.
+    pub fn ten_bit_tag_requester_supported(&self) -> Answer<bool> {
+        self.flag(const { at("DevCap2", "10BitTagReq") })
+    }
+
+    /// It may send requests with tags of 10 bits.
+    pub fn ten_bit_tag_requester(&self) -> Answer<bool> {
+        self.flag(const { at("DevCtl2", "10BitTagReq") })
+    }
+
+    /// It may set relaxed ordering in requests.
+    pub fn relaxed_ordering(&self) -> Answer<bool> {
+        self.flag(const { at("DevCtl", "RlxdOrd") })
+    }
+
+    /// It may set no-snoop in requests.
+    pub fn no_snoop(&self) -> Answer<bool> {
+        self.flag(const { at("DevCtl", "NoSnoop") })
+    }
+
+    /// Fastest speed that this end of the link is capable of.
+    pub fn max_link_speed(&self) -> Answer<LinkSpeed> {
+        self.speed(const { at("LnkCap", "Speed") })
+    }
+
+    /// Widest link that this end is capable of.
+    pub fn max_link_width(&self) -> Answer<Lanes> {
+        self.width(const { at("LnkCap", "Width") })
+    }
+
+    /// Speed of the link now.
+    pub fn link_speed(&self) -> Answer<LinkSpeed> {
+        self.speed(const { at("LnkSta", "Speed") })
+    }
+
+    /// Width of the link now. A port with nothing behind it often says 0, which is reserved.
+    pub fn link_width(&self) -> Answer<Lanes> {
+        self.width(const { at("LnkSta", "Width") })
+    }
+
+    /// Speed that the link is asked to train to.
+    pub fn target_link_speed(&self) -> Answer<LinkSpeed> {
+        self.speed(const { at("LnkCtl2", "Target Link Speed") })
+    }
+
+    /// Every speed that it supports, slowest first.
+    pub fn supported_link_speeds(&self) -> Answer<impl Iterator<Item = LinkSpeed> + use<>> {
+        let vector = self.region.bits(const { at("LnkCap2", "Supported Link Speeds") })?;
+        Ok(LinkSpeed::ALL.into_iter().filter(move |speed| vector & 1 << (speed.code() - 1) != 0))
+    }
+
+    /// The data link layer is up. Said only by ports that can report it.
+    pub fn link_active(&self) -> Answer<Option<bool>> {
+        if !self.flag(const { at("LnkCap", "LLActRep") })? {
+            return Ok(None);
+        }
+        self.flag(const { at("LnkSta", "DLActive") }).map(Some)
+    }
+
+    /// ASPM states that it supports.
+    pub fn aspm_supported(&self) -> Answer<Aspm> {
+        self.aspm(const { at("LnkCap", "ASPM") })
+    }
+
+    /// ASPM states that it may enter.
+    pub fn aspm_enabled(&self) -> Answer<Aspm> {
+        self.aspm(const { at("LnkCtl", "ASPM") })
+    }
+
+    /// Number of the slot, and its power limit in milliwatts.
+    pub fn slot(&self) -> Answer<(u16, u32)> {
+        let number = self.region.bits(const { at("SltCap", "Slot #") })? as u16;
+        Ok((number, self.region.quantity(const { at("SltCap", "PowerLimit") })? as u32))
+    }
+}

@@ -1,0 +1,242 @@
+//! A stretch of configuration space read by its table.
+
+use super::table::{Block, Layout, Presence, Reading, Register, Spot};
+use super::{ConfigSpace, Unknown};
+
+/// The bytes of one structure, and the table they are read by.
+#[derive(Clone, Copy, Debug)]
+pub struct Region<'a> {
+    space: ConfigSpace<'a>,
+    offset: u16,
+    layout: &'static Layout,
+}
+
+/// One field of one register, as found.
+///
+/// `Display` prints it as `lspci` would: `LnkSta: Speed 8GT/s`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FieldValue {
+    /// Name of the structure: `PCI Express`, `Advanced Error Reporting`.
+    pub structure: &'static str,
+    /// Offset of the structure in configuration space; 0 is the header.
+    pub structure_offset: u16,
+    /// Which of several alike, and what they are: `(2, "BAR")`.
+    pub instance: Option<(u16, &'static str)>,
+    /// Name of the register: `LnkSta`.
+    pub register: &'static str,
+    /// Offset of the register in configuration space.
+    pub register_offset: u16,
+    /// Name of the field: `Speed`.
+    pub field: &'static str,
+    /// Highest bit in the register.
+    pub high: u8,
+    /// Lowest bit in the register.
+    pub low: u8,
+    /// The bits.
+    pub raw: u64,
+    /// What they mean.
+    pub reading: Reading,
+    /// The document that defines it.
+    pub source: &'static str,
+    /// The section of that document.
+    pub section: &'static str,
+}
+
+impl std::fmt::Display for FieldValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.register, self.field)?;
+        match self.reading {
+            Reading::Flag(_) => write!(f, "{}", self.reading),
+            _ => write!(f, " {}", self.reading),
+        }
+    }
+}
+
+impl<'a> Region<'a> {
+    pub(super) const fn new(space: ConfigSpace<'a>, offset: u16, layout: &'static Layout) -> Region<'a> {
+        Region { space, offset, layout }
+    }
+
+    /// The configuration space it stands in.
+    #[must_use]
+    pub const fn space(&self) -> ConfigSpace<'a> {
+        self.space
+    }
+
+    /// Where it begins.
+    #[must_use]
+    pub const fn offset(&self) -> u16 {
+        self.offset
+    }
+
+    /// Its table.
+    #[must_use]
+    pub const fn layout(&self) -> &'static Layout {
+        self.layout
+    }
+
+    /// `bytes` (1 to 8) little-endian bytes at `offset` from its start, if they are visible and in the same kind of
+    /// space (a structure below 0x100 ends there).
+    #[must_use]
+    pub fn read(&self, offset: u16, bytes: u8) -> Option<u64> {
+        let at = self.offset.checked_add(offset)?;
+        if self.offset < 0x100 && at + u16::from(bytes) > 0x100 {
+            return None;
+        }
+        self.space.read(at, bytes)
+    }
+
+    /// The bits of a field. A field of a repeated block is that of the first; see [`Region::bits_at`].
+    ///
+    /// # Errors
+    /// The register is not in this structure, or cannot be seen.
+    pub fn bits(&self, spot: Spot) -> Result<u64, Unknown> {
+        self.bits_at(spot, 0)
+    }
+
+    /// The whole register that a field stands in.
+    ///
+    /// # Errors
+    /// The register is not in this structure, or cannot be seen.
+    pub fn register(&self, spot: Spot) -> Result<u64, Unknown> {
+        self.register_at(spot, 0)
+    }
+
+    /// The bits of a field in the `index`-th of several alike.
+    ///
+    /// # Errors
+    /// The register is not in this structure, or cannot be seen.
+    pub fn bits_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
+        Ok(spot.field.of(self.register_at(spot, index)?))
+    }
+
+    fn register_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
+        let absent = |only| Unknown::NotThere { structure: self.layout.name, register: spot.register.name, only };
+        let base = match spot.block.presence {
+            Presence::Always => 0,
+            Presence::If { test, only } => {
+                if !test(self) {
+                    return Err(absent(only));
+                }
+                0
+            }
+            Presence::Times { count, first, stride, each } => {
+                if index >= count(self) {
+                    return Err(absent(each));
+                }
+                instance_offset(first(self), stride, index)
+            }
+        };
+        let offset = base.saturating_add(spot.register.offset);
+        self.read(offset, spot.register.bytes).ok_or(Unknown::NotVisible {
+            structure: self.layout.name,
+            register: spot.register.name,
+            offset: self.offset.saturating_add(offset),
+            visible: self.space.bytes().len(),
+        })
+    }
+
+    /// A field of one bit.
+    ///
+    /// # Errors
+    /// The register is not in this structure, or cannot be seen.
+    pub fn flag(&self, spot: Spot) -> Result<bool, Unknown> {
+        Ok(self.bits(spot)? != 0)
+    }
+
+    /// What a field says.
+    ///
+    /// # Errors
+    /// The register is not in this structure, or cannot be seen. A reserved code is a [`Reading`].
+    pub fn reading(&self, spot: Spot) -> Result<Reading, Unknown> {
+        self.reading_at(spot, 0)
+    }
+
+    /// What a field says in the `index`-th of several alike.
+    ///
+    /// # Errors
+    /// The register is not in this structure, or cannot be seen. A reserved code is a [`Reading`].
+    pub fn reading_at(&self, spot: Spot, index: u16) -> Result<Reading, Unknown> {
+        Ok(spot.field.read(self.bits_at(spot, index)?))
+    }
+
+    /// The number a field stands for, in the unit of its row.
+    ///
+    /// # Errors
+    /// The register is not in this structure, cannot be seen, or the code is reserved.
+    pub fn quantity(&self, spot: Spot) -> Result<u64, Unknown> {
+        self.quantity_at(spot, 0)
+    }
+
+    /// The number a field stands for in the `index`-th of several alike.
+    ///
+    /// # Errors
+    /// The register is not in this structure, cannot be seen, or the code is reserved.
+    pub fn quantity_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
+        let raw = self.bits_at(spot, index)?;
+        match spot.field.read(raw) {
+            Reading::Quantity(value, _) | Reading::Number(value) | Reading::Hex(value, _) => Ok(value),
+            _ => Err(self.reserved(spot, raw)),
+        }
+    }
+
+    pub(super) fn reserved(&self, spot: Spot, raw: u64) -> Unknown {
+        Unknown::Reserved { structure: self.layout.name, register: spot.register.name, field: spot.field.name, raw }
+    }
+
+    /// Every visible register that is there: which of several alike, its offset from the start, its row.
+    pub fn registers(self) -> impl Iterator<Item = (Option<(u16, &'static str)>, u16, &'static Register)> {
+        self.layout.blocks.iter().flat_map(move |block| {
+            instances(&self, block).flat_map(move |(instance, base)| {
+                block.registers.iter().map(move |register| (instance, base.saturating_add(register.offset), register))
+            })
+        })
+    }
+
+    /// Every visible field, in the order of the table.
+    pub fn fields(self) -> impl Iterator<Item = FieldValue> {
+        self.registers().flat_map(move |(instance, offset, register)| {
+            let value = self.read(offset, register.bytes);
+            value.into_iter().flat_map(move |value| {
+                register.fields.iter().map(move |field| {
+                    let raw = field.of(value);
+                    FieldValue {
+                        structure: self.layout.name,
+                        structure_offset: self.offset,
+                        instance,
+                        register: register.name,
+                        register_offset: self.offset + offset,
+                        field: field.name,
+                        high: field.high,
+                        low: field.low,
+                        raw,
+                        reading: field.read(raw),
+                        source: self.layout.source,
+                        section: register.section,
+                    }
+                })
+            })
+        })
+    }
+
+    /// Bytes from its start to the end of the last register that is there, seen or not.
+    #[must_use]
+    pub fn needed_bytes(&self) -> u16 {
+        self.registers().map(|(_, offset, register)| offset.saturating_add(register.bytes.into())).max().unwrap_or(0)
+    }
+}
+
+fn instance_offset(first: u16, stride: u16, index: u16) -> u16 {
+    first.saturating_add(stride.saturating_mul(index))
+}
+
+type Instance = (Option<(u16, &'static str)>, u16);
+
+fn instances(region: &Region<'_>, block: &Block) -> impl Iterator<Item = Instance> + use<> {
+    let (times, first, stride, each) = match block.presence {
+        Presence::Always => (1, 0, 0, None),
+        Presence::If { test, .. } => (u16::from(test(region)), 0, 0, None),
+        Presence::Times { count, first, stride, each } => (count(region), first(region), stride, Some(each)),
+    };
+    (0..times).map(move |index| (each.map(|each| (index, each)), instance_offset(first, stride, index)))
+}

@@ -1,0 +1,26 @@
+//! A listing of `lspci -vvv`.
+#![no_main]
+
+use lanemark_inventory::{Inventory, InventoryError};
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+fuzz_target!(|text: &str| {
+    match Inventory::from_lspci(text, Path::new("fuzz.txt")) {
+        Ok(inventory) => {
+            assert!(inventory.functions.is_sorted_by(|a, b| a.address < b.address));
+            let tree = inventory.tree();
+            for at in 0..inventory.functions.len() {
+                assert!(tree.path_up(at).count() <= inventory.functions.len());
+            }
+            for function in &inventory.functions {
+                assert!(function.regions.known().is_none_or(|regions| regions.len() <= text.lines().count()));
+            }
+        }
+        Err(InventoryError::Malformed { line, problem, .. }) => {
+            assert!(line >= 1 && line <= text.lines().count() && !problem.is_empty());
+        }
+        Err(InventoryError::Unrecognised { tried, .. }) => assert!(!tried.is_empty()),
+        Err(error) => panic!("{error}"),
+    }
+});
