@@ -5,6 +5,7 @@
 
 mod bench;
 mod card;
+mod doctor;
 mod guest;
 mod guide;
 mod host;
