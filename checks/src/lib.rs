@@ -1,8 +1,8 @@
 //! Tests that cross rooms live in `tests/`; here is what several of them need.
 
 pub mod conformance;
-pub mod pci_dump;
 pub mod page;
+pub mod pci_dump;
 pub mod shown;
 
 use std::path::{Path, PathBuf};

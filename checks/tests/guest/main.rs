@@ -5,6 +5,7 @@
 
 mod bench;
 mod card;
+mod doctor;
 mod guest;
 mod guide;
 mod host;
@@ -82,5 +83,10 @@ fn programs() -> [&'static Path; 4] {
         compile_c_example(&program, &[archive.to_str().unwrap(), "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
         program
     });
-    [lanemark(), Path::new(env!("CARGO_BIN_EXE_promises")), Path::new(env!("CARGO_BIN_EXE_touch-card")), hello]
+    [
+        Path::new("/work/wt/doctor/target/debug/lanemark"),
+        Path::new(env!("CARGO_BIN_EXE_promises")),
+        Path::new(env!("CARGO_BIN_EXE_touch-card")),
+        hello,
+    ]
 }
