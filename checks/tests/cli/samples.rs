@@ -51,7 +51,7 @@ fn values(bytes: &[u8], column: &ColumnChunkMetaData) -> Vec<Value> {
 fn numbers<T: NativeType>(page: &DataPage, dictionary: Option<&DictPage>, value: fn(T) -> Value) -> Vec<Value> {
     let dictionary: Option<Vec<T>> =
         dictionary.map(|page| page.buffer.chunks_exact(size_of::<T>()).map(decode::<T>).collect());
-    match NativePageState::try_new(page, dictionary).unwrap() {
+    match NativePageState::<T, _>::try_new(page, dictionary).unwrap() {
         NativePageState::Required(_) => native_cast::<T>(page).unwrap().map(value).collect(),
         NativePageState::RequiredDictionary(found) => {
             found.indexes.map(|index| value(found.dict[index.unwrap() as usize])).collect()
