@@ -51,6 +51,8 @@ pub enum Through {
         /// Whether there is a line for each way.
         is_two: bool,
     },
+    /// A pointer, to a line that no cache has.
+    Memory,
     /// A copy to lines that are in a cache, or in none.
     Copy {
         /// In none.
@@ -83,6 +85,7 @@ impl Case {
             Through::Mmap => "mmap",
             Through::Lines { is_two: false, .. } => "one_line",
             Through::Lines { is_two: true, .. } => "two_lines",
+            Through::Memory => "memory",
             Through::Copy { is_cold: false } => "hot",
             Through::Copy { is_cold: true } => "cold",
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),

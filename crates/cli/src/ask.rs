@@ -206,6 +206,7 @@ impl Run {
         }
         self.record.advice = lanemark_advise::best_ways(&self.record);
         self.record.findings = lanemark_advise::cliffs(&self.record);
+        self.record.findings.extend(lanemark_advise::buffers(&self.record));
         let impossible: Vec<String> = self.record.answers.iter().filter_map(Answer::impossible).collect();
         self.record.warnings.extend(impossible.iter().cloned());
         // What cannot be kept in a file can still be read on the screen.

@@ -14,7 +14,7 @@ mod summary;
 
 pub use answer::{Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, Tlps, WaitShare, Way};
 pub use detail::{Buffers, CurvePoint, Detail, Pair};
-pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
+pub use experiment::{Bound, Class, Here, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
 pub use summary::Summary;
 

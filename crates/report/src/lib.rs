@@ -24,12 +24,14 @@
 
 mod advice;
 mod chart;
+mod curve;
 mod error;
 pub mod figures;
 #[cfg(test)]
 mod fixture;
 mod grid;
 mod html;
+mod matrix;
 mod panel;
 mod reproduction;
 mod table;

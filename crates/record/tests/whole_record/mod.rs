@@ -1,8 +1,8 @@
 //! A record in which every type of the format is there at least once.
 
 use lanemark_record::{
-    Advice, Answer, Bytes, Ceiling, CeilingKind, Finding, Formula, LineFit, Origins, Quantity, Record, SCHEMA, Skipped,
-    Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
+    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CurvePoint, Detail, Finding, Formula, LineFit, Origins,
+    Quantity, Record, SCHEMA, Skipped, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
 
 pub fn whole_record() -> Record {
@@ -59,6 +59,14 @@ pub fn whole_record() -> Record {
             passes: 7,
             samples_ns: vec![0.1, 0.2, 0.3],
             fit: Some(LineFit { per_call_ns: 130.2, fixed_ns: -3.0, r_squared: 1.0 }),
+            detail: Some(Detail::Buffers(Buffers {
+                count: Some(16),
+                because: "a step".to_owned(),
+                flushes_per_line: 8,
+                flush_ns: Some(46.1),
+                flush_spread_percent: Some(0.3),
+                curve: vec![CurvePoint { lines: 17, line_ns_p5: 354.1, line_ns_median: 360.2 }],
+            })),
         }],
         skipped: vec![Skipped {
             question: "mmio_read_latency".to_owned(),
