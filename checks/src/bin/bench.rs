@@ -1,8 +1,11 @@
-//! How fast are simulator, formulas and program? Each beside a baseline, in the same run.
+//! How fast are simulator, formulas, copies and program? Each beside a baseline, in the same run.
 //!
 //! These machines are noisy: every figure is the median of several rounds, rounds of the compared things
 //! alternate, and the ratio is taken round by round. Nothing here fails; `docs/performance.md` keeps a
 //! table with date and machine.
+
+#[path = "bench/host.rs"]
+mod host;
 
 use lanemark_advise::doctor::{Ask, diagnose};
 use lanemark_checks::pci_dump;
@@ -27,11 +30,12 @@ fn main() {
     let Some(Ok(card)) = preset("card-gen5-x16") else {
         return eprintln!("the built-in card cannot be read");
     };
-    println!("{:<66} {:>14} {:>10} {:>10}", "what (median of 5 rounds)", "figure", "min", "max");
+    println!("{:<66} {:>14} {:>10} {:>10}", "what (median of the rounds)", "figure", "min", "max");
     simulator(&card);
     predictions(&card);
     inventory();
     doctor();
+    host::host();
     program();
 }
 

@@ -306,6 +306,7 @@ impl Run {
         }
         self.record.advice = lanemark_advise::best_ways(&self.record);
         self.record.findings = lanemark_advise::cliffs(&self.record);
+        self.record.findings.extend(lanemark_advise::buffers(&self.record));
         let Judged { impossible, others } = judged(&self.record);
         self.record.warnings.extend(impossible.iter().chain(&others).cloned());
         // What cannot be kept in a file can still be read on the screen.
