@@ -166,7 +166,7 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
 mod tests {
     use super::*;
     use crate::fixture::{answer, record};
-    use lanemark_record::Tlps;
+    use lanemark_record::{Buffers, Tlps};
 
     #[test]
     fn the_fastest_way_of_each_size_is_advised_with_its_margin() {

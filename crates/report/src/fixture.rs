@@ -2,7 +2,7 @@
 //! nobody knows.
 
 use lanemark_record::{
-    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, Detail, Formula, Origins, Pair, Quantity, Record,
+    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, CorePair, Detail, Formula, Origins, Quantity, Record,
     Reproduction, Row, Skipped, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
 };
 
@@ -120,7 +120,7 @@ pub(crate) fn pairs() -> Record {
             latency_ns: Summary::of(&[ns]),
             issue_rate_bytes_per_s: None,
             delivered_rate_bytes_per_s: None,
-            detail: Some(Detail::Pair(Pair { from_core: 0, to_core })),
+            detail: Some(Detail::Pair(CorePair { from_core: 0, to_core })),
             ..bandwidth("host", way, 8, 0.0)
         });
     }

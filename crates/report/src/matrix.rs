@@ -2,7 +2,7 @@
 
 use crate::grid::{Column, Grid};
 use crate::panel::Panel;
-use lanemark_record::{Detail, CorePair};
+use lanemark_record::{CorePair, Detail};
 
 /// One way between all pairs.
 pub(crate) struct Matrix {
