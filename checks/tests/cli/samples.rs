@@ -24,7 +24,7 @@ enum Value {
 fn table(bytes: &[u8]) -> BTreeMap<String, Vec<Value>> {
     let metadata = read_metadata(&mut Cursor::new(bytes)).unwrap();
     let mut table: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for column in metadata.row_groups.iter().flat_map(|group| group.columns()) {
+    for column in metadata.row_groups.iter().flat_map(parquet2::metadata::RowGroupMetaData::columns) {
         let name = column.descriptor().path_in_schema[0].clone();
         table.entry(name).or_default().extend(values(bytes, column));
     }
@@ -113,6 +113,7 @@ fn texts(page: &DataPage, dictionary: Option<&DictPage>) -> Vec<Value> {
 fn wanted(record: &Record) -> BTreeMap<String, Vec<Value>> {
     let mut table: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     let text = |text: &str| Value::Text(text.to_owned());
+    let whole = |number: u64| Value::Whole(i64::try_from(number).unwrap());
     let samples = |answer: &Answer| answer.raw.clone().into_iter().map(move |raw| (raw.round.len(), raw));
     for answer in &record.answers {
         for (count, raw) in samples(answer) {
@@ -125,12 +126,12 @@ fn wanted(record: &Record) -> BTreeMap<String, Vec<Value>> {
                     ("access", text(&answer.way.access)),
                     ("fence", text(answer.way.fence.as_deref().unwrap_or_default())),
                     ("through", text(&answer.way.through)),
-                    ("size_bytes", Value::Whole(answer.size_bytes as i64)),
-                    ("alignment_bytes", Value::Whole(answer.alignment_bytes as i64)),
+                    ("size_bytes", whole(answer.size_bytes)),
+                    ("alignment_bytes", whole(answer.alignment_bytes)),
                     ("plan", text(&raw.plan)),
-                    ("passes", Value::Whole(raw.passes as i64)),
-                    ("round", Value::Whole(raw.round[place] as i64)),
-                    ("sample", Value::Whole(place as i64)),
+                    ("passes", whole(raw.passes)),
+                    ("round", whole(raw.round[place])),
+                    ("sample", whole(place as u64)),
                     ("issue_ns", Value::Time(raw.issue_ns[place])),
                     ("delivered_ns", Value::Time(raw.delivered_ns[place])),
                     ("dropped", dropped.map_or(Value::Null, |dropped| text(&dropped.reason))),

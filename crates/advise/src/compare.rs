@@ -136,7 +136,7 @@ fn target(answer: &Answer) -> &str {
 }
 
 /// What answers are called, each once.
-fn names<'a>(record: &'a Record, of: fn(&Answer) -> &str) -> Vec<&'a str> {
+fn names(record: &Record, of: fn(&Answer) -> &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for answer in &record.answers {
         if !names.contains(&of(answer)) {

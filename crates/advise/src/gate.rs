@@ -165,12 +165,11 @@ fn far_below(answer: &Answer, rate: f64) -> Option<String> {
         return None;
     }
     let formula = answer.formula.as_ref().and_then(|formula| formula.delivered_rate_bytes_per_s);
-    let (bound, what) = match formula {
-        Some(formula) => (formula / FAR_BELOW_FORMULA, format!("its formula says {} B/s", exact(formula))),
-        None => {
-            let slowest = access_bytes(&answer.way.access) as f64 * 1e9 / SLOWEST_ROUND_TRIP_NS;
-            (slowest, format!("one access every 10 us would be {} B/s", exact(slowest)))
-        }
+    let (bound, what) = if let Some(formula) = formula {
+        (formula / FAR_BELOW_FORMULA, format!("its formula says {} B/s", exact(formula)))
+    } else {
+        let slowest = access_bytes(&answer.way.access) as f64 * 1e9 / SLOWEST_ROUND_TRIP_NS;
+        (slowest, format!("one access every 10 us would be {} B/s", exact(slowest)))
     };
     (rate < bound)
         .then(|| format!("{}: {} B/s is far below every bound, check units; {what}", about(answer), exact(rate)))

@@ -279,12 +279,11 @@ fn doubts(panel: &Panel) -> Vec<String> {
     let mut found: Vec<(DoubtKind, usize, String)> = Vec::new();
     for (line, answer) in points {
         for doubt in &answer.doubts {
-            match found.iter_mut().find(|(kind, ..)| *kind == doubt.kind) {
-                Some((_, count, _)) => *count += 1,
-                None => {
-                    let first = format!("{} at {}: {}", line.name, figures::size(answer.size_bytes), doubt.text);
-                    found.push((doubt.kind, 1, first));
-                }
+            if let Some((_, count, _)) = found.iter_mut().find(|(kind, ..)| *kind == doubt.kind) {
+                *count += 1;
+            } else {
+                let first = format!("{} at {}: {}", line.name, figures::size(answer.size_bytes), doubt.text);
+                found.push((doubt.kind, 1, first));
             }
         }
     }
