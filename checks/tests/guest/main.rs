@@ -6,6 +6,7 @@
 mod bench;
 mod card;
 mod guest;
+mod guide;
 mod host;
 mod initramfs;
 mod lockdown;

@@ -36,7 +36,7 @@ pub(crate) fn in_rounds(
     match machine.facts().clockwork {
         Clockwork::Simulated => once(machine, &mut variants, go_on),
         Clockwork::Real | Clockwork::Emulated => {
-            Sampling { machine, effort, spent: Ticks::ZERO }.run(&mut variants, go_on)
+            Sampling { machine, effort, spent: Ticks::ZERO }.run(&mut variants, go_on);
         }
     }
     let name = &machine.facts().name;
