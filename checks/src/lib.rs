@@ -1,7 +1,9 @@
 //! Tests that cross rooms live in `tests/`; here is what several of them need.
 
 pub mod conformance;
+pub mod page;
 pub mod pci_dump;
+pub mod shown;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,4 +48,17 @@ fn built(what: &[&str]) -> PathBuf {
     }
     assert!(cargo.status().is_ok_and(|status| status.success()), "{what:?} does not build");
     folder.to_owned()
+}
+
+/// Compiles the C example against the header and the library of this tree, with `link` for the linker.
+///
+/// # Panics
+/// If it does not compile without a warning.
+pub fn compile_c_example(program: &Path, link: &[&str]) {
+    let capi = root().join("crates/capi");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]).arg(capi.join("include"));
+    cc.arg(capi.join("examples/hello.c")).arg("-o").arg(program).arg("-L").arg(library()).args(link);
+    let done = cc.output().expect("a C compiler, cc, which Rust needs for linking too");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }

@@ -71,7 +71,7 @@ impl Space {
     fn express(&mut self, kind: u64, variant: usize) {
         let (speed, width) = if variant % 5 == 4 { (3, 8) } else { (4, 16) };
         let aspm = variant as u64 % 4;
-        let tag_bits = if variant % 3 == 0 { 0x100 } else { 0 };
+        let tag_bits = if variant.is_multiple_of(3) { 0x100 } else { 0 };
         self.put(0x40, 0x0002_0010 | kind << 20, 4);
         self.put(0x44, 0x8022, 4); // MPS 512, extended tags
         self.put(0x48, 0x2820 | tag_bits | (variant as u64 & 1) << 4, 2); // MPS 256, MRRS 512
@@ -125,7 +125,7 @@ fn endpoint(base: u64, variant: usize) -> Vec<u8> {
     space.put(0x10, base | 0xc, 8);
     space.put(0x2c, 0x0001_1234, 4);
     space.express(0, variant);
-    if variant % 2 == 1 {
+    if !variant.is_multiple_of(2) {
         space.more(variant / 2);
     }
     space.0

@@ -6,19 +6,13 @@
 mod fake_card;
 
 use fake_card::{ADDRESS, FakeCard};
-use lanemark_checks::{library, root};
+use lanemark_checks::{compile_c_example, library};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Compiles the example with `link` and says where the program lies.
 fn compiled(folder: &Path, name: &str, link: &[&str]) -> PathBuf {
     let program = folder.join(name);
-    let capi = root().join("crates/capi");
-    let mut cc = Command::new("cc");
-    cc.args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]).arg(capi.join("include"));
-    cc.arg(capi.join("examples/hello.c")).arg("-o").arg(&program).arg("-L").arg(library()).args(link);
-    let done = cc.output().expect("a C compiler, cc, which Rust needs for linking too");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    compile_c_example(&program, link);
     program
 }
 

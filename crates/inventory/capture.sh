@@ -9,7 +9,8 @@
 out=${1:-machine.tar.gz}
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 copy=$(mktemp -d) || exit 1
-trap 'rm -rf "$copy"' EXIT
+# Folders of /proc are copied with their modes, which a user without root cannot write.
+trap 'chmod -R u+w "$copy"; rm -rf "$copy"' EXIT
 cd / || exit 1
 
 # tar believes the sizes that sysfs gives, which are a page for most files and 0 for those of /proc; cp reads

@@ -1,9 +1,13 @@
-//! How fast are simulator, formulas and program? Each beside a baseline, in the same run.
+//! How fast are simulator, formulas, copies and program? Each beside a baseline, in the same run.
 //!
 //! These machines are noisy: every figure is the median of several rounds, rounds of the compared things
 //! alternate, and the ratio is taken round by round. Nothing here fails; `docs/performance.md` keeps a
 //! table with date and machine.
 
+#[path = "bench/host.rs"]
+mod host;
+
+use lanemark_advise::doctor::{Ask, diagnose};
 use lanemark_checks::pci_dump;
 use lanemark_inventory::Inventory;
 use lanemark_machine::{Access, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
@@ -26,10 +30,12 @@ fn main() {
     let Some(Ok(card)) = preset("card-gen5-x16") else {
         return eprintln!("the built-in card cannot be read");
     };
-    println!("{:<66} {:>14} {:>10} {:>10}", "what (median of 5 rounds)", "figure", "min", "max");
+    println!("{:<66} {:>14} {:>10} {:>10}", "what (median of the rounds)", "figure", "min", "max");
     simulator(&card);
     predictions(&card);
     inventory();
+    doctor();
+    host::host();
     program();
 }
 
@@ -119,6 +125,22 @@ fn inventory() {
     }
     row("inventory: hex dump of 500 functions (6.8 MB) read, ms", read);
     row("  baseline: its lines counted, ms", looked_at);
+}
+
+/// The same machine examined: read, every check, and the text a terminal gets.
+fn doctor() {
+    let text = pci_dump::text(&pci_dump::functions(500));
+    let mut whole = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let Ok(inventory) = Inventory::from_lspci(black_box(&text), Path::new("dump")) else {
+            return eprintln!("the dump was not read");
+        };
+        let diagnosis = diagnose(&inventory, &Ask::default());
+        black_box(lanemark_report::diagnosis(&diagnosis, Some(120)));
+        whole.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    row("doctor: hex dump of 500 functions, read, checked and printed, ms (wanted: 100)", whole);
 }
 
 /// Whole processes: `--help` and the default `bench`, beside `true`.

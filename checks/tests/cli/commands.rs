@@ -2,7 +2,8 @@
 
 use crate::folder::{Folder, card, card_with, small};
 
-const COMMANDS: [&str; 8] = ["bench", "predict", "reproduce", "fit", "report", "platforms", "questions", "schema"];
+const COMMANDS: [&str; 9] =
+    ["bench", "predict", "reproduce", "fit", "report", "compare", "platforms", "questions", "schema"];
 
 #[test]
 fn help_lists_every_command_and_version_is_said() {

@@ -37,7 +37,12 @@ const WITHOUT: &[(&str, &str)] = &[
     ("posted_header_credits", "counted"),
     ("posted_data_credits", "counted"),
     ("nonposted_header_credits", "counted"),
+    ("place", "a place in a list"),
+    ("round", "counted"),
+    ("context_switches", "samples, counted"),
+    ("clock_steps", "samples, counted"),
     ("r_squared", "a share"),
+    ("ratio", "a ratio"),
     ("times_the_slowest", "a ratio"),
     ("published", "the unit is in its row"),
     ("corrected", "the unit is in its row"),
@@ -63,6 +68,9 @@ fn without_unit<'a>(value: &'a Value, keys: &mut Vec<&'a str>, found: &mut Vec<S
         Value::Number(_) => {
             let known = |key: &str| ends_in_unit(key) || WITHOUT.iter().any(|(name, _)| *name == key);
             let is_right = match keys.as_slice() {
+                // An interval is of what it stands in: of a summary, or of a ratio.
+                [.., of, "ci95", "low" | "high"] => ends_in_unit(of),
+                [.., "ratio_ci95", "low" | "high"] => true,
                 [.., of, key] if STATISTICS.contains(key) => ends_in_unit(of),
                 // A platform's number is a table: value and origin.
                 [.., "parameters", "value"] => true,

@@ -5,11 +5,15 @@
 
 mod bad_input;
 mod commands;
+mod compare;
+mod doctor;
 mod ending;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[path = "../../../crates/hw/tests/fake_card/mod.rs"]
 mod fake_card;
 mod folder;
+mod gate;
 mod json;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod real_card;
+mod samples;

@@ -1,7 +1,6 @@
 //! Commands as the pages write them, run with the program of this build.
 
-use crate::page::root;
-use lanemark_checks::lanemark;
+use lanemark_checks::{lanemark, root};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

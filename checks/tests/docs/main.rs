@@ -12,11 +12,10 @@
 //! so are the key tables of the guide.
 
 mod command;
-mod page;
-mod shown;
 
-use page::{Block, Page};
-use shown::{missing, plain, without_figures};
+use lanemark_checks::page::{Block, Page};
+use lanemark_checks::root;
+use lanemark_checks::shown::{missing, renewed};
 use std::path::Path;
 
 /// The pages whose commands are run.
@@ -47,7 +46,7 @@ fn every_command_works_and_says_what_is_shown() {
                     Ok(()) => {}
                     Err(Wrong::Output(_, renewed)) if is_blessing() && renewed != shown => {
                         page.text = page.text.replacen(&shown.join("\n"), &renewed.join("\n"), 1);
-                        std::fs::write(page::root().join(&page.path), &page.text).unwrap();
+                        std::fs::write(root().join(&page.path), &page.text).unwrap();
                     }
                     Err(Wrong::Output(what, _) | Wrong::Command(what)) => {
                         wrong.push(format!("{}:{}: $ {command}\n{what}", page.path, block.line));
@@ -87,46 +86,6 @@ fn check(block: &Block, command: &str, shown: &[String], folder: &Path) -> Resul
     }
 }
 
-/// `shown` with the figures of `output`, line by line, where a line differs in its figures only.
-fn renewed(shown: &[String], output: &str) -> Vec<String> {
-    let shape = |line: &str| without_figures(&plain(line));
-    let first_word = |line: &str| line.split_whitespace().next().map(str::to_owned);
-    let mut at = 0;
-    let lines: Vec<&str> = output.lines().collect();
-    shown
-        .iter()
-        .map(|line| {
-            let alike = |said: &&str| shape(said) == shape(line) && first_word(said) == first_word(line);
-            let found = lines[at..].iter().position(alike);
-            match found {
-                Some(place) if !line.trim().is_empty() => {
-                    at += place + 1;
-                    lines[at - 1].to_owned()
-                }
-                _ => line.clone(),
-            }
-        })
-        .collect()
-}
-
-#[test]
-fn shown_output_is_compared() {
-    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-    let output = "way   64 B\nUC 4  27.0 MB/s\nWC 4  1.2 GB/s\ndone";
-    let missing_line = |shown: &str, varies| missing(&lines(shown), output, varies).map(str::to_owned);
-    let refused = |line: &str| Some(line.to_owned());
-    assert_eq!(missing_line("way  64 B\n...\nWC ... GB/s", None), None);
-    assert_eq!(missing_line("WC 4 1.2 GB/s\nway 64 B", None), refused("way 64 B"), "the order counts");
-    assert_eq!(missing_line("UC 4 28.0 MB/s", None), refused("UC 4 28.0 MB/s"));
-    assert_eq!(missing_line("UC 4", None), refused("UC 4"), "a whole line is compared");
-    assert_eq!(missing_line("UC ... GB/s", None), refused("UC ... GB/s"));
-    assert_eq!(missing_line("way 64 B\nUC 4 128 MB/s", Some("way")), None, "figures vary");
-    assert_eq!(missing_line("way 64 B\nUC 4 128 GB/s", Some("way")), refused("UC 4 128 GB/s"), "units do not");
-    let old = lines("way  64 B\n...\nUC 4 2 MB/s\nWC 4 1.1 MB/s");
-    assert_eq!(renewed(&old, output), lines("way   64 B\n...\nUC 4  27.0 MB/s\nWC 4 1.1 MB/s"));
-    assert_eq!(missing_line("way 64 B\n\nUC 4 128 MB/s", Some("way")), refused("UC 4 128 MB/s"), "to the blank line");
-}
-
 #[test]
 fn every_block_says_its_language() {
     for page in Page::all() {
@@ -140,7 +99,7 @@ fn every_block_says_its_language() {
 fn every_link_leads_somewhere() {
     for page in Page::all() {
         for link in page.links() {
-            assert!(page::root().join(&link).exists(), "{} links to {}, which is not there", page.path, link.display());
+            assert!(root().join(&link).exists(), "{} links to {}, which is not there", page.path, link.display());
         }
     }
 }
@@ -168,7 +127,7 @@ fn the_guide_has_the_keys_of_the_code() {
     let wanted = format!("\n{}", lanemark_platform::key_table());
     if is_blessing() {
         let text = format!("{before}{}{wanted}{}{after}", MARKS[0], MARKS[1]);
-        std::fs::write(page::root().join(&page.path), text).unwrap();
+        std::fs::write(root().join(&page.path), text).unwrap();
     } else {
         let renew = "LANEMARK_BLESS=1 cargo test -p lanemark-checks --test docs";
         assert!(keys == wanted, "the keys in {} are not those of spec.rs; renew them by: {renew}", page.path);
@@ -187,7 +146,7 @@ fn the_guide_has_every_question() {
 #[test]
 fn the_schemas_are_those_of_the_code() {
     let same = |name: &str, wanted: String| {
-        let found = std::fs::read_to_string(page::root().join(name)).unwrap_or_default();
+        let found = std::fs::read_to_string(root().join(name)).unwrap_or_default();
         assert!(found == wanted, "{name} is not what the code says; renew it by: make schemas");
     };
     same("schemas/platform.json", lanemark_platform::schema());

@@ -43,6 +43,20 @@ fn what_is_stored_is_outside_to_the_byte_and_nothing_else_is() {
 }
 
 #[test]
+fn a_c_program_writes_to_a_card_and_the_bytes_are_outside() {
+    let mut guest = shared();
+    storage::fresh(&guest);
+    let said = guest.expect("hello 0000:01:00.0 2:0..4KiB:storage");
+    assert!(said.starts_with("hello, card, 3\n0x55667788\nrefused: "), "{said}");
+    let mut meant = vec![BEFORE; STORAGE_BYTES];
+    meant[..64].fill(0);
+    meant[..11].copy_from_slice(b"hello, card");
+    meant[64..80].copy_from_slice(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0]);
+    meant[128..136].copy_from_slice(&0x1122_3344_5566_7788_u64.to_le_bytes());
+    assert!(fs::read(guest.file("storage")).unwrap() == meant, "other bytes than the program's");
+}
+
+#[test]
 fn what_is_put_there_outside_is_loaded() {
     let mut guest = shared();
     storage::fresh(&guest);

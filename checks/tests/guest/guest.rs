@@ -16,6 +16,8 @@ const BOOT: Duration = Duration::from_secs(90);
 const COMMAND: Duration = Duration::from_secs(240);
 /// The longest a guest may live, whatever happens to the test.
 const LIFE_S: &str = "900";
+/// The number of a user who is not root.
+const SOMEBODY: u32 = 1000;
 /// Boots that may fail before the guest is ready: an emulated timer on a busy machine is late now and then.
 const BOOTS: u32 = 3;
 
@@ -164,6 +166,11 @@ impl Guest {
         output.stdout
     }
 
+    /// Runs one of our programs as somebody who is not root.
+    pub fn run_as_somebody(&mut self, program: &str, arguments: &str) -> Output {
+        self.run(&format!("start-stop-daemon -S -c {SOMEBODY}:{SOMEBODY} -x /bin/{program} -- {arguments}"))
+    }
+
     /// One command to the emulator's monitor, as it wants them: `{"execute": "...", "arguments": {...}}`.
     pub fn monitor(&mut self, command: &serde_json::Value) {
         let stream = UnixStream::connect(self.folder.path().join("monitor")).unwrap();
@@ -267,6 +274,7 @@ fn initramfs(programs: &[&Path]) -> Initramfs {
         archive.folder(folder);
     }
     let kernel = tools().join("guest-kernel/root");
+    archive.program("etc/passwd", format!("somebody:x:{SOMEBODY}:{SOMEBODY}::/tmp:/bin/sh\n").as_bytes());
     archive.program("init", include_bytes!("../../guest/init"));
     archive.program("bin/busybox", &fs::read(kernel.join("bin/busybox")).unwrap());
     for (place, module) in modules(&kernel.join("lib/modules")).iter().enumerate() {

@@ -3,11 +3,16 @@
 use crate::shared;
 
 #[test]
-fn the_program_asks_the_guests_own_memory() {
+fn the_program_asks_the_guests_own_memory_and_says_that_it_is_emulated() {
     let mut guest = shared();
-    let ask = "lanemark bench --on host --question mmio_read_latency --sizes 64 --record host.json >/dev/null \
-               && cat host.json";
+    let ask = "lanemark bench --on host --question mmio_read_latency,mmio_write_bandwidth --sizes 64 --access 8,memcpy \
+               --record host.json >/dev/null && cat host.json";
     let record: serde_json::Value = serde_json::from_str(&guest.expect(ask)).unwrap();
-    assert_eq!(record["targets"][0]["name"], "host");
-    assert!(record["answers"].as_array().is_some_and(|answers| !answers.is_empty()), "{record}");
+    let target = &record["targets"][0];
+    assert_eq!((&target["name"], &target["kind"]), (&"host".into(), &"emulated".into()));
+    let answers = record["answers"].as_array().unwrap();
+    assert!(!answers.is_empty(), "{record}");
+    for answer in answers {
+        assert_eq!(answer["ceiling"]["kind"], "unknown", "{answer}");
+    }
 }

@@ -5,6 +5,7 @@
 
 mod bench;
 mod card;
+mod doctor;
 mod guest;
 mod guide;
 mod host;
@@ -16,9 +17,9 @@ mod storage;
 mod topology;
 
 use guest::{Guest, Hardware};
-use lanemark_checks::lanemark;
+use lanemark_checks::{compile_c_example, lanemark, library};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of the storage card, seen from outside the guest, before anybody in it wrote any.
@@ -74,6 +75,18 @@ fn boot(kernel: &str) -> Guest {
 }
 
 /// What the guest has besides busybox.
-fn programs() -> [&'static Path; 3] {
-    [lanemark(), Path::new(env!("CARGO_BIN_EXE_promises")), Path::new(env!("CARGO_BIN_EXE_touch-card"))]
+fn programs() -> [&'static Path; 4] {
+    static HELLO: OnceLock<PathBuf> = OnceLock::new();
+    let hello = HELLO.get_or_init(|| {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello");
+        let archive = library().join("liblanemark.a");
+        compile_c_example(&program, &[archive.to_str().unwrap(), "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
+        program
+    });
+    [
+        Path::new("/work/wt/doctor/target/debug/lanemark"),
+        Path::new(env!("CARGO_BIN_EXE_promises")),
+        Path::new(env!("CARGO_BIN_EXE_touch-card")),
+        hello,
+    ]
 }

@@ -315,7 +315,7 @@ fn gpu() -> Space {
     space
         .extended(0x0b, 1, &[0x0101_0001, 0])
         .extended(0x01, 2, &ERRORS[..12])
-        .extended(0x15, 1, &[0x0007_f000, 0x0000_0840, 0x0000_01f0, 0x0000_0802])
+        .extended(0x15, 1, &[0x0007_f000, 0x0000_0840, 0x0000_1ff0, 0x0000_0802])
         .extended(
             0x19,
             1,

@@ -14,9 +14,8 @@ pub fn print(id: u16, d: &Decoded<'_>) -> (String, Vec<String>) {
         0x01 => (name, errors(d)),
         0x02 | 0x09 => (name, channels(d)),
         0x03 => (serial_number(d), Vec::new()),
-        // Lists without a line of their own in lspci; we decode the first two.
-        0x04 | 0x25 => unknown,
-        0x06 | 0x08 | 0x0a | 0x11 | 0x16 | 0x1a | 0x1c | 0x20 | 0x21 | 0x22 | 0x28 | 0x29 => unknown,
+        // Of these lspci has the name only; we decode the first two.
+        0x04 | 0x25 | 0x06 | 0x08 | 0x0a | 0x11 | 0x16 | 0x1a | 0x1c | 0x20 | 0x21 | 0x22 | 0x28 | 0x29 => unknown,
         0x05 => (name, root_complex_links(d)),
         0x0b => {
             let r = d.register("VSEC");
@@ -386,14 +385,8 @@ fn secondary(d: &Decoded<'_>) -> Vec<String> {
     let flags = d.register("LnkCtl3").flags(&["LnkEquIntrruptEn", "PerformEqu"]);
     let errors = d.register("LaneErrStat").raw("LaneErrStat");
     // Section 7.7.3.3 has 32 lanes; lspci looks at 16.
-    let lanes = match errors & 0xffff {
-        0 => "0".to_owned(),
-        _ => {
-            let lanes: Vec<String> =
-                (0..16).filter(|lane| errors >> lane & 1 != 0).map(|lane| format!(" {lane}")).collect();
-            format!("LaneErr at lane:{}", lanes.concat())
-        }
-    };
+    let lanes: Vec<String> = (0..16).filter(|lane| errors >> lane & 1 != 0).map(|lane| format!(" {lane}")).collect();
+    let lanes = if lanes.is_empty() { "0".to_owned() } else { format!("LaneErr at lane:{}", lanes.concat()) };
     vec![format!("LnkCtl3: {flags}"), format!("LaneErrStat: {lanes}")]
 }
 

@@ -9,12 +9,34 @@
 //! lspci itself is fetched by `checks/tools/lspci`. Where that cannot be done the test says why on standard error, and
 //! holds what is committed. `LANEMARK_BLESS=1 cargo test -p lanemark-checks --test lspci` writes `dumps/` anew.
 //!
-//! Where lspci 3.15.0 prints something else than the specification says, the place that expects it says so; the words
-//! to look for are "lspci" and a section.
+//! What lspci 3.15.0 gets wrong (sections of the PCI Express Base Specification 6.0); the place that expects each says
+//! so too:
+//!
+//! | lspci prints | but |
+//! | --- | --- |
+//! | interrupt pins 1 to 4 as B to E | 1 is INTA, 7.5.1.1.13; lspci 3.13.0 had it right |
+//! | the upper half of a 64-bit BAR as a BAR of its own (`-F` only) | it is no BAR, 7.5.1.2.1 |
+//! | payload sizes above 4096 bytes | codes 6 and 7 are reserved, 7.5.3.3 |
+//! | target speed 0 as 2.5 GT/s | 0 is reserved, 7.5.3.19 |
+//! | 128 GT/s as code 8 | a code is the number of a bit of the vector, 7.5.3.6, and 128 GT/s is bit 6 |
+//! | transmit margins 2 to 5 as the last step | how many steps there are is up to the device, 7.5.3.19 |
+//! | no `TPHComp` of endpoints whose code is 2; no atomic completer of a function without memory BARs | 7.5.3.15 |
+//! | lanes 0 to 15 only of lane errors | there are 32, 7.7.3.3 |
+//! | latencies with a scale of 6 or 7 | those are not permitted, 7.8.2.2; it shifts an int by more than it has |
+//! | a VC arbitration table as `Port Arbitration Table` | 7.9.1.3 |
+//! | element types of root complex links with eight bits | it has four, 7.9.8.2 |
+//! | VF BARs of types 01 and 11 as 64-bit; VF Migration as the upper half of VF BAR 5 | 9.3.3.14 |
+//! | multicast overlays of bridges to PCI and legacy endpoints; no line feed after `McastCap` | ports only, 7.9.11.8 |
+//! | bit 2 of the flit counter's status as its interrupt | that is of the width, the interrupt is bit 3, 7.7.8.5 |
+//! | bit 0 of a link IDE stream's control as PCRC | that enables the stream, PCRC is bit 8, 7.9.26.4.1 |
+//! | bits 0 to 4 of `CXLCtl2`, and 0 to 3 of `CXLCap3`, by the masks 1 to 5 | CXL 3.1, 8.1.3.4 |
+//! | SATA offsets in DWs as if they were bytes | AHCI 1.3.1, 2.4.2 |
+//! | nothing more: it crashes on reserved types or classes of CXL memory | `compose.rs` leaves them out |
 
 // Lines are put together piece by piece, and nobody waits for them.
 #![allow(clippy::format_push_string)]
 
+mod answers;
 mod comparison;
 mod compose;
 mod coverage;
@@ -53,23 +75,39 @@ fn text(spaces: &[Vec<u8>]) -> String {
     spaces.iter().enumerate().map(|(index, bytes)| dump(index, bytes)).collect()
 }
 
-/// What lspci prints for these spaces, or nothing where it cannot be had; then standard error has the reason.
-fn live(spaces: &[Vec<u8>]) -> Option<String> {
-    live::listing(&text(spaces))
-        .map_err(|why| {
-            // Not eprintln: the harness keeps that to itself when a test passes.
-            let _ = writeln!(std::io::stderr(), "not compared with the real lspci, only with what is committed: {why}");
-        })
-        .ok()
+/// Standard error past the harness, which keeps to itself what a passing test prints.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-fn hold(name: &str, spaces: &[Vec<u8>], listing: &str, seen: &Seen) {
+/// What lspci prints for these spaces, and whether it is the lspci that printed what is committed. Nothing where it
+/// cannot be had; then standard error has the reason.
+fn live(spaces: &[Vec<u8>]) -> Option<(String, bool)> {
+    let listing = live::version().and_then(|version| Ok((live::listing(&text(spaces))?, version)));
+    match listing {
+        Ok((listing, version)) => {
+            let same = committed("nvme.lspci").starts_with(&format!("# {}\n", version.trim()));
+            Some((listing, same))
+        }
+        Err(why) => {
+            say(&format!("not compared with the real lspci, only with what is committed: {why}"));
+            None
+        }
+    }
+}
+
+fn compare(name: &str, spaces: &[Vec<u8>], listing: &str, seen: &Seen) -> Vec<String> {
     let functions = printed::functions(listing);
     assert_eq!(functions.len(), spaces.len(), "{name}: lspci prints another number of functions");
     let mut found = Vec::new();
     for (index, (bytes, function)) in spaces.iter().zip(&functions).enumerate() {
         found.extend(differences(bytes, function, seen).into_iter().map(|text| format!("{name}, {index}: {text}")));
     }
+    found
+}
+
+fn hold(name: &str, spaces: &[Vec<u8>], listing: &str, seen: &Seen) {
+    let found = compare(name, spaces, listing, seen);
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found[..found.len().min(40)].join("\n"));
 }
 
@@ -116,9 +154,22 @@ fn every_field_that_lspci_prints_is_decoded_alike() {
     let names = seen.names();
     live_spaces.extend(bytes(walking()));
     live_spaces.extend(bytes(random(1, 200)));
-    if let Some(listing) = live(&live_spaces) {
-        hold("live", &live_spaces, &listing, &seen);
-        assert_eq!(seen.names(), names, "what is committed does not show every field that lspci can print");
+    match live(&live_spaces) {
+        Some((listing, true)) => {
+            hold("live", &live_spaces, &listing, &seen);
+            assert_eq!(seen.names(), names, "what is committed does not show every field that lspci can print");
+        }
+        // Another lspci may have put right what the expectations say that 3.15.0 gets wrong.
+        Some((listing, false)) => {
+            let found = compare("live", &live_spaces, &listing, &seen);
+            say(&format!(
+                "this lspci is not the one that printed checks/tests/lspci/dumps; {} differences, of which the first \
+                 are:\n{}\nLANEMARK_BLESS=1 cargo test -p lanemark-checks --test lspci makes it the one",
+                found.len(),
+                found[..found.len().min(5)].join("\n")
+            ));
+        }
+        None => {}
     }
     coverage::check(&names);
 }
@@ -158,11 +209,13 @@ fn a_line_that_we_do_not_decode_is_noticed() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
+/// Where the second capability of a broken list stands.
+const AT: u16 = 0x7c;
+
 /// A broken list, what we say, and how lspci shows it (if at all).
 #[test]
 fn broken_lists_end_where_lspci_ends_them() {
     let base = || Space::new(0, 0x10ee, 1, 0x02_00_00).standard(0x10, &[0; 58]).standard(0x05, &[0; 8]);
-    const AT: u16 = 0x7c;
     let at = usize::from(AT);
     let serial = || base().extended(0x03, 1, &[0, 0]);
     let next = |to: u64| 0x0001_0003 | to << 20;
@@ -184,7 +237,7 @@ fn broken_lists_end_where_lspci_ends_them() {
         assert_eq!(&faults, expected);
     }
     let (spaces, marks): (Vec<_>, Vec<_>) = cases.into_iter().map(|(space, _, mark)| (space.bytes, mark)).unzip();
-    let Some(listing) = live(&spaces) else { return };
+    let Some((listing, true)) = live(&spaces) else { return };
     let functions: Vec<&str> = listing.trim().split("\n\n").collect();
     assert_eq!(functions.len(), marks.len());
     for ((function, mark), bytes) in functions.iter().zip(marks).zip(&spaces) {

@@ -279,7 +279,7 @@ fn rom(space: ConfigSpace<'_>, d: &Decoded<'_>) -> Option<String> {
 fn size(bytes: u64) -> String {
     let mut bytes = bytes;
     for unit in ["", "K", "M", "G", "T"] {
-        if bytes % 1024 != 0 {
+        if !bytes.is_multiple_of(1024) {
             return format!("[size={bytes}{unit}]");
         }
         bytes /= 1024;

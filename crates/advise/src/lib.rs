@@ -14,4 +14,4 @@ mod ways;
 
 pub use compare::{Incomparable, compare};
 pub use gate::{Judgement, Verdict, judgements};
-pub use ways::{best_ways, cliffs};
+pub use ways::{best_ways, buffers, cliffs};

@@ -1,6 +1,6 @@
 //! Which way to use, and where one falls off a cliff.
 
-use lanemark_record::{Advice, Answer, Finding, Quantity, Record, Way};
+use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, Way};
 use lanemark_units::format_size;
 
 /// The best way per target, bandwidth question and size, where there is more than one to choose from.
@@ -8,18 +8,24 @@ use lanemark_units::format_size;
 /// Best is the plainest of those within 2 % of the highest median of the delivered rate.
 #[must_use]
 pub fn best_ways(record: &Record) -> Vec<Advice> {
-    let mut groups: Vec<(&str, &str, u64)> = Vec::new();
+    // Hot and cold destinations are two tasks, not two ways of one.
+    let is_cold = |answer: &Answer| answer.way.through == "cold";
+    let mut groups: Vec<(&str, &str, bool, u64)> = Vec::new();
     for answer in record.answers.iter().filter(|answer| answer.quantity == Quantity::Bandwidth) {
-        let key = (answer.target.as_str(), answer.question.as_str(), answer.size_bytes);
+        let key = (answer.target.as_str(), answer.question.as_str(), is_cold(answer), answer.size_bytes);
         if !groups.contains(&key) {
             groups.push(key);
         }
     }
     groups
         .into_iter()
-        .filter_map(|(target, question, size)| {
-            let of_group =
-                |answer: &&Answer| answer.target == target && answer.question == question && answer.size_bytes == size;
+        .filter_map(|(target, question, cold, size)| {
+            let of_group = |answer: &&Answer| {
+                answer.target == target
+                    && answer.question == question
+                    && answer.size_bytes == size
+                    && is_cold(answer) == cold
+            };
             best(record.answers.iter().filter(of_group))
         })
         .collect()
@@ -88,6 +94,25 @@ pub fn cliffs(record: &Record) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// How many buffers each target was found to have, or why no number was found.
+#[must_use]
+pub fn buffers(record: &Record) -> Vec<Finding> {
+    let found = record.answers.iter().filter_map(|answer| {
+        let Some(Detail::Buffers(buffers)) = &answer.detail else { return None };
+        let way = &answer.way;
+        let text = match (buffers.count, buffers.flush_ns) {
+            (Some(count), Some(flush_ns)) => format!(
+                "{way} fills up to {count} lines at once ({}); with more of them, every store leaves by itself and \
+                 costs {flush_ns:.1} ns",
+                buffers.because
+            ),
+            _ => format!("{way} shows no number of buffers, because {}", buffers.because),
+        };
+        Some(Finding { question: answer.question.clone(), target: answer.target.clone(), text })
+    });
+    found.collect()
 }
 
 fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
@@ -182,6 +207,42 @@ mod tests {
         let found = cliffs(&record(vec![seen("memcpy", 1024, 0.19e9, 37), seen("memcpy", 2048, 0.007e9, 2048)]));
         assert!(found[0].text.contains("1KiB take 37 request TLPs, 2KiB take 2048"), "{}", found[0].text);
         assert!(found[0].text.contains("rep movsb"), "{}", found[0].text);
+    }
+
+    #[test]
+    fn buffers_are_told_with_their_cost_and_their_absence_with_its_reason() {
+        let with = |count, flush_ns| {
+            let buffers = Buffers {
+                count,
+                because: "there is no step".to_owned(),
+                flushes_per_line: 8,
+                flush_ns,
+                flush_spread_percent: None,
+                curve: vec![],
+            };
+            let answer = Answer { detail: Some(Detail::Buffers(buffers)), ..answer("nt8", 64, None) };
+            super::buffers(&record(vec![answer]))[0].text.clone()
+        };
+        assert!(with(Some(16), Some(46.0)).contains("up to 16 lines at once"));
+        assert_eq!(with(None, None), "WC nt8 shows no number of buffers, because there is no step");
+    }
+
+    #[test]
+    fn a_hot_and_a_cold_destination_are_advised_apart() {
+        let to = |through: &str, access, rate| {
+            let mut answer = answer(access, 64, Some(rate));
+            through.clone_into(&mut answer.way.through);
+            answer
+        };
+        let advice = best_ways(&record(vec![
+            to("hot", "memcpy", 9e9),
+            to("hot", "nt64", 3e9),
+            to("cold", "memcpy", 2e9),
+            to("cold", "nt64", 4e9),
+        ]));
+        let found: Vec<(&str, &str)> =
+            advice.iter().map(|advice| (&*advice.way.through, &*advice.way.access)).collect();
+        assert_eq!(found, [("hot", "memcpy"), ("cold", "nt64")]);
     }
 
     #[test]

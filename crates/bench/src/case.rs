@@ -1,7 +1,7 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{Access, Clock, Facts, Fence, KernelCall, Region, Span, Verb, Width};
-use lanemark_record::{CorePair, Way};
+use lanemark_record::{CorePair, Quantity, Way};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// One variant of a question.
@@ -51,6 +51,8 @@ pub enum Through {
         /// Whether there is a line for each way.
         is_two: bool,
     },
+    /// A pointer, to a line that no cache has.
+    Memory,
     /// A copy to lines that are in a cache, or in none.
     Copy {
         /// In none.
@@ -64,6 +66,11 @@ impl Case {
     pub fn span(&self) -> Span {
         let at = BarOffset { offset: self.region.offset + self.alignment, ..self.region };
         Span { at, len: self.size, memory_type: self.memory_type }
+    }
+
+    /// What its figure is, where that is not what the question's others are.
+    pub(crate) fn quantity(&self) -> Option<Quantity> {
+        (self.through == Through::Memory).then_some(Quantity::RoundTripLatency)
     }
 
     /// Between which cores, where it is between two.
@@ -91,6 +98,7 @@ impl Case {
             Through::Mmap => "mmap",
             Through::Lines { is_two: false, .. } => "one_line",
             Through::Lines { is_two: true, .. } => "two_lines",
+            Through::Memory => "memory",
             Through::Copy { is_cold: false } => "hot",
             Through::Copy { is_cold: true } => "cold",
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),

@@ -8,6 +8,8 @@
 //! Stores: `8` is an ordinary one. `nt8` is non-temporal with an `SFENCE` behind it, without which it would stay in
 //! a buffer; `movdir64b` is a direct store of the whole line. Both put the line into memory, past the caches, and
 //! are what a core does to ring a device's bell.
+//! Beside them, what a core waits for a line that no cache has: a load of 8 B with an `LFENCE` behind it, whose line
+//! is dropped from every cache before each sample.
 //! Spoiled by: anybody else on one of the two cores, who makes the other wait for a time slice; frequency changes;
 //! cores that share more than others (two threads of one core, one cache, one socket), which is what the matrix of
 //! all pairs shows.
@@ -16,9 +18,9 @@
 
 use crate::case::{Axes, Case, Through};
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Access, Channel, Clockwork, Facts, Lane, Op, Plan, Span, Width};
+use lanemark_machine::{Access, Channel, Clockwork, Facts, Fence, Lane, Op, Plan, Span, Stream, Verb, Width};
 use lanemark_record::{CorePair, Quantity};
-use lanemark_units::BarOffset;
+use lanemark_units::{BarOffset, MemoryType};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -28,9 +30,10 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 8,
-    most_passes: |_| 1 << 14,
-    // One there, one back.
-    accesses_per_pass: |_| 2,
+    // A line of memory is dropped before a sample: a second pass would find it in a cache.
+    most_passes: |case| if case.through == Through::Memory { 1 } else { 1 << 14 },
+    // Of messages one there, one back.
+    accesses_per_pass: |case| if case.through == Through::Memory { 1 } else { 2 },
     ask: None,
     is_usual: false,
     left_out,
@@ -72,23 +75,34 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         Some(named) => named.contains(access),
         None => facts.stores.contains(access),
     };
+    let case = |verb, access: Access, size, through| Case {
+        verb,
+        access,
+        memory_type: *memory_type,
+        fence: None,
+        size,
+        alignment: 0,
+        region: region.at,
+        through,
+    };
+    let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
+    let memory = memory.then(|| case(Verb::Load, eight, 8, Through::Memory));
     pairs
         .flat_map(|pair| ways.into_iter().filter(|way| wanted(&way.0)).map(move |way| (pair, way)))
-        .map(|(pair, (access, is_two))| Case {
-            verb: lanemark_machine::Verb::Store,
-            access,
-            memory_type: *memory_type,
-            fence: None,
-            size: access.width().map_or(8, Width::bytes),
-            alignment: 0,
-            region: region.at,
-            through: Through::Lines { pair, is_two },
+        .map(|(pair, (access, is_two))| {
+            let size = access.width().map_or(8, Width::bytes);
+            case(Verb::Store, access, size, Through::Lines { pair, is_two })
         })
+        .chain(memory)
         .collect()
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Through::Lines { pair, is_two } = case.through else { return Plan::on_one_core(Vec::new(), passes) };
+    let Through::Lines { pair, is_two } = case.through else {
+        let load = Stream { fence_each: Some(Fence::Lfence), ..Stream::over(case.verb, case.access, case.span()) };
+        let before = vec![Op::FlushLines(case.span())];
+        return Plan { before, ..Plan::on_one_core(vec![Op::Stream(load)], passes) };
+    };
     let line = |offset| {
         let at = BarOffset { offset: case.region.offset + offset, ..case.region };
         Channel::Line { access: case.access, span: Span { at, len: 64, memory_type: case.memory_type } }
@@ -109,7 +123,6 @@ pub(crate) fn exchange(pair: CorePair, there: Channel, back: Channel, passes: u6
 mod tests {
     use super::*;
     use lanemark_machine::{Region, RegionKind};
-    use lanemark_units::MemoryType;
 
     fn facts(cores: u32) -> Facts {
         Facts {
@@ -133,8 +146,9 @@ mod tests {
 
     #[test]
     fn every_pair_is_asked_once_and_of_many_cores_twelve_that_are_spread() {
-        let pairs = |cores| cases(&facts(cores), &Axes::default()).len() / 2;
-        assert_eq!([1, 2, 3, 12, 13, 256].map(pairs), [0, 1, 3, 66, 66, 66]);
+        let pairs = |cores| cases(&facts(cores), &Axes::default()).len();
+        // Two ways a pair, by the one store there is, and the line from memory.
+        assert_eq!([1, 2, 3, 12, 13, 256].map(pairs), [0, 3, 7, 133, 133, 133]);
         assert_eq!(cores(&facts(48)), (0..12).map(|nth| nth * 4).collect::<Vec<_>>());
         assert_eq!(left_out(&facts(12)), None);
         assert!(left_out(&facts(13)).unwrap().because.contains("of 13 cores, 12"));

@@ -1,4 +1,4 @@
-//! The questions: one file each and one catalogue row; sampling and statistics.
+//! The questions: one file each and one catalogue row; sampling in rounds.
 //!
 //! A question knows which variants ([`Case`]) make sense for what a machine has, how a variant becomes a
 //! [`Plan`](lanemark_machine::Plan), and what its samples mean. It never asks what time it is and never

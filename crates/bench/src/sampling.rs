@@ -106,7 +106,8 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         .latencies_ns
         .clone()
         .unwrap_or_else(|| delivered.iter().map(|ns| ns / per_access).collect::<Vec<f64>>());
-    let is_bandwidth = question.quantity == Quantity::Bandwidth;
+    let quantity = case.quantity().unwrap_or(question.quantity);
+    let is_bandwidth = quantity == Quantity::Bandwidth;
     let samples_ns = if is_bandwidth { delivered.iter().map(|ns| ns / per_access).collect() } else { latencies };
     let dropped =
         Dropped { context_switches: samples.dropped.context_switches, clock_steps: samples.dropped.clock_steps };
@@ -117,7 +118,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         way: case.way(),
         size_bytes: case.size,
         alignment_bytes: case.alignment,
-        quantity: question.quantity,
+        quantity,
         latency_ns: if is_bandwidth { None } else { Summary::of(&samples_ns) },
         issue_rate_bytes_per_s: if is_bandwidth { rates(&issue) } else { None },
         delivered_rate_bytes_per_s: if is_bandwidth { rates(&delivered) } else { None },
@@ -128,7 +129,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         },
         share_of_ceiling_percent: None,
         // An overhead is a difference of two runs, and so are some costs: what one of them waited for says nothing.
-        waits: match question.quantity {
+        waits: match quantity {
             Quantity::Overhead | Quantity::Cost => Vec::new(),
             _ => wait_shares(samples),
         },

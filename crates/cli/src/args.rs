@@ -198,6 +198,9 @@ pub struct ReproduceArgs {
     /// Which papers [default: all]
     #[arg(value_name = "PAPER")]
     pub papers: Vec<String>,
+    /// Ask this machine too, where it can say something to a figure; that counts as no agreement
+    #[arg(long)]
+    pub host: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,

@@ -279,6 +279,10 @@ impl Run {
         if let Some(card) = &target.card {
             return Ok(card.ceiling(case));
         }
+        if let Some(because) = lanemark_hw::interpreter().filter(|_| target.facts().clockwork == Clockwork::Emulated) {
+            let because = format!("emulated: {because}");
+            return Ok(Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because });
+        }
         if self.stand_ins[place].is_none() {
             let mut stand_in = |verb| match measured_ceiling(target.machine.as_mut(), verb, &self.effort) {
                 Err(BenchError::Machine(error @ MachineError::Interrupted { .. })) => Err(error.into()),
@@ -302,6 +306,7 @@ impl Run {
         }
         self.record.advice = lanemark_advise::best_ways(&self.record);
         self.record.findings = lanemark_advise::cliffs(&self.record);
+        self.record.findings.extend(lanemark_advise::buffers(&self.record));
         let Judged { impossible, others } = judged(&self.record);
         self.record.warnings.extend(impossible.iter().chain(&others).cloned());
         // What cannot be kept in a file can still be read on the screen.

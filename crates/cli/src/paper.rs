@@ -8,6 +8,7 @@ use crate::target::platform;
 use crate::unknown;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit as solve};
+use lanemark_hw::HostMemory;
 use lanemark_record::{Reproduction, Verdict, file};
 use serde_json::json;
 use std::io::Write;
@@ -45,6 +46,10 @@ fn end_on_ctrl_c() -> Result<(), Failure> {
 /// `lanemark reproduce`
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     end_on_ctrl_c()?;
+    let mut host = match args.host {
+        true => Some(HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?),
+        false => None,
+    };
     let mut found = Vec::new();
     for paper in papers(&args.papers)? {
         let bar = progress(0);
@@ -54,7 +59,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             bar.set_position(done as u64);
         });
         bar.finish_and_clear();
-        found.push(reproduction.map_err(|error| Failure::Check(error.to_string()))?);
+        let mut reproduction = reproduction.map_err(|error| Failure::Check(error.to_string()))?;
+        if let Some(host) = &mut host {
+            let here = lanemark_experiment::here(paper, host);
+            reproduction.here = here.map_err(|error| Failure::Check(error.to_string()))?;
+        }
+        found.push(reproduction);
     }
     let mut out = std::io::stdout().lock();
     if args.json {

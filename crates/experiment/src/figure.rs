@@ -86,6 +86,23 @@ pub struct Figure {
     /// It is an input, and stands in the platform.
     #[serde(default)]
     pub given: bool,
+    /// What the machine this runs on can be asked about the same thing.
+    #[serde(default)]
+    pub here: Vec<AskHere>,
+}
+
+/// A question to the machine this runs on, which is another than the paper's.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskHere {
+    /// By catalogue name.
+    pub question: String,
+    /// The way, as records show it.
+    pub way: String,
+    /// What is asked.
+    pub what: String,
+    /// What the paper says, where that is no row of `published.csv`.
+    pub published_ns: Option<f64>,
 }
 
 /// One column of a table: the same way at every size, figures called `ID:column:size`.

@@ -12,12 +12,14 @@ mod asked;
 mod expression;
 mod figure;
 mod fitting;
+mod here;
 mod paper;
 mod reproduce;
 mod rules;
 
 pub use figure::{Experiment, ExperimentError};
 pub use fitting::{Fitting, fittings};
+pub use here::here;
 pub use paper::{PAPERS, Paper, paper};
 pub use reproduce::reproduce;
 pub use rules::{RULES, Rule};

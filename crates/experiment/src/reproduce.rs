@@ -72,6 +72,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<R
         platform: platform.name.clone(),
         rows,
         bounds,
+        here: Vec::new(),
     })
 }
 

@@ -72,9 +72,7 @@ pub fn fill_in(
     for found in &filled.fit.found {
         let loose = filled.fit.loose.iter().find(|set| set.names.contains(&found.name));
         let guess = match loose {
-            Some(set) if set.free == set.names.len() => {
-                "the middle of where it is sought: no answer tells it".to_owned()
-            }
+            Some(set) if set.free == set.names.len() => "where the search ended: no answer tells it".to_owned(),
             Some(set) => {
                 let others: Vec<&str> =
                     set.names.iter().map(String::as_str).filter(|other| *other != found.name).collect();

@@ -13,9 +13,11 @@
 
 pub mod copy_to_device;
 pub mod host_memory;
+mod interpreter;
 pub mod linux_sysfs;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 
 pub use copy_to_device::{Destination, DeviceCopy};
 pub use host_memory::HostMemory;
+pub use interpreter::interpreter;

@@ -308,7 +308,7 @@ fn a_tar_that_leads_out_of_itself_is_refused() {
 
 #[test]
 fn a_packed_bomb_is_refused_at_its_limit() {
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let zeros = vec![0; 1 << 20];
     for _ in 0..257 {
         gzip.write_all(&zeros).unwrap();
@@ -318,7 +318,7 @@ fn a_packed_bomb_is_refused_at_its_limit() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn no_bytes_make_the_recogniser_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {

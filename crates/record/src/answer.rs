@@ -142,7 +142,7 @@ pub struct Way {
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `clock`, `kernel`, `wake`.
+    /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`.
     pub through: String,
 }
 
@@ -159,6 +159,7 @@ impl std::fmt::Display for Way {
             "user" | "clock" | "kernel" => Ok(()),
             "poll" => f.write_str(" via driver, polling"),
             "alone" => f.write_str(" alone"),
+            "memory" => f.write_str(" from memory"),
             "wake" => f.write_str(" that wakes a thread, one way"),
             how @ ("hot" | "cold" | "one_line" | "two_lines") => write!(f, ", {}", how.replace('_', " ")),
             other => write!(f, " via {other}"),

@@ -1,7 +1,7 @@
 //! What makes a median doubtful: samples that drift, samples of two kinds, an interval that stayed wide.
 
 use crate::summary::{Summary, median, sorted};
-use crate::{Dropped, Interval};
+use crate::{Dropped, Interval, LEAST_SAMPLES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,10 @@ pub fn doubts(samples: &[f64], dropped: Dropped, wanted_percent: f64) -> Vec<Dou
     let mut doubts = Vec::new();
     let mut doubt = |kind, text| doubts.push(Doubt { kind, text });
     let (thrown, all) = (dropped.count(), dropped.count() + samples.len() as u64);
-    let reasons = format!("{} context switches, {} clock steps", dropped.context_switches, dropped.clock_steps);
+    let reasons = [(dropped.context_switches, "context switch", "es"), (dropped.clock_steps, "clock step", "s")];
+    let reasons =
+        reasons.map(|(count, what, plural)| format!("{count} {what}{}", if count == 1 { "" } else { plural }));
+    let reasons = reasons.join(", ");
     let Some(summary) = Summary::of(samples) else {
         doubt(DoubtKind::NoSamples, format!("all of {all} samples were dropped: {reasons}"));
         return doubts;
@@ -80,7 +83,10 @@ pub fn doubts(samples: &[f64], dropped: Dropped, wanted_percent: f64) -> Vec<Dou
         doubt(DoubtKind::TwoHumps, text);
     }
     match summary.ci95.map(|interval| (interval, interval.width_percent_of(summary.median))) {
-        None => doubt(DoubtKind::FewSamples, format!("{} samples are too few for an interval", samples.len())),
+        None => doubt(
+            DoubtKind::FewSamples,
+            format!("{} of the {LEAST_SAMPLES} samples that an interval needs", samples.len()),
+        ),
         Some((_, Some(percent))) if percent <= wanted_percent => {}
         Some((Interval { low, high }, percent)) => {
             let wide = percent.map_or_else(String::new, |percent| format!(", {} %", figure(percent)));
@@ -229,7 +235,7 @@ mod tests {
         let said = doubts(&[], dropped, 2.0);
         assert_eq!(said.len(), 1);
         assert_eq!(said[0].kind, DoubtKind::NoSamples);
-        assert_eq!(said[0].text, "all of 8 samples were dropped: 7 context switches, 1 clock steps");
+        assert_eq!(said[0].text, "all of 8 samples were dropped: 7 context switches, 1 clock step");
     }
 
     #[test]

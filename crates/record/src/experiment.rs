@@ -17,6 +17,28 @@ pub struct Reproduction {
     pub rows: Vec<Row>,
     /// Agreement over sets of rows, as the experiment wants it.
     pub bounds: Vec<Bound>,
+    /// What the machine this runs on says to the same things, if it was asked; it is another than the paper's, and
+    /// nothing of this counts as agreement.
+    pub here: Vec<Here>,
+}
+
+/// A published figure beside that of the machine this runs on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Here {
+    /// The figure's ID.
+    pub id: String,
+    /// What was asked here.
+    pub what: String,
+    /// The question and the way that answered.
+    pub way: String,
+    /// What the paper says of its machine; absent where it gives no number.
+    pub published_ns: Option<f64>,
+    /// What this machine says, the median; of several pairs of cores, that of the nearest. Absent if it does not
+    /// answer.
+    pub here_ns: Option<f64>,
+    /// Why it does not; empty if it does.
+    pub because: String,
 }
 
 /// Wanted agreement over the predicted rows of a set.

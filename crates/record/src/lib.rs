@@ -29,7 +29,7 @@ pub use comparison::{Alone, Change, Comparison, Pair};
 pub use delivery::{Delivery, KnownBy};
 pub use detail::{Buffers, CorePair, CurvePoint, Detail};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
-pub use experiment::{Bound, Class, Reproduction, Row, Verdict};
+pub use experiment::{Bound, Class, Here, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use residual::Residual;

@@ -23,6 +23,15 @@ fn the_committed_schema_is_the_one_the_code_makes() {
 }
 
 #[test]
+fn the_committed_schema_of_a_diagnosis_is_the_one_the_code_makes() {
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/doctor.json");
+    let committed = std::fs::read_to_string(committed).unwrap_or_default();
+    let made = lanemark_record::diagnosis::schema();
+    assert!(committed == made, "schemas/doctor.json is out of date: run `make schemas`");
+    jsonschema::draft202012::meta::validate(&serde_json::from_str(&made).unwrap()).unwrap();
+}
+
+#[test]
 fn the_schema_is_a_schema() {
     jsonschema::draft202012::meta::validate(&serde_json::from_str(&schema()).unwrap()).unwrap();
 }

@@ -2,8 +2,8 @@
 //! nobody knows.
 
 use lanemark_record::{
-    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, Formula, Origins, Quantity, Record, Reproduction, Row,
-    Skipped, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
+    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, Detail, Formula, Origins, Pair, Quantity, Record,
+    Reproduction, Row, Skipped, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
 };
 
 /// A record with nothing in it.
@@ -107,6 +107,26 @@ pub(crate) fn record() -> Record {
     record
 }
 
+/// Two ways between the cores 0, 1 and 3; nobody asked 1 and 3.
+pub(crate) fn pairs() -> Record {
+    let mut record = empty();
+    for (through, to_core, ns) in
+        [("one_line", 1, 60.0), ("one_line", 3, 90.0), ("two_lines", 1, 170.0), ("two_lines", 3, 171.0)]
+    {
+        let way = Way { through: through.to_owned(), ..way("wb", "8", None) };
+        record.answers.push(Answer {
+            question: "core_to_core".to_owned(),
+            quantity: Quantity::OneWayLatency,
+            latency_ns: Summary::of(&[ns]),
+            issue_rate_bytes_per_s: None,
+            delivered_rate_bytes_per_s: None,
+            detail: Some(Detail::Pair(Pair { from_core: 0, to_core })),
+            ..bandwidth("host", way, 8, 0.0)
+        });
+    }
+    record
+}
+
 /// A way of the user's.
 pub(crate) fn way(memory_type: &str, access: &str, fence: Option<&str>) -> Way {
     Way {
@@ -187,5 +207,6 @@ pub(crate) fn reproduction() -> Reproduction {
             wanted_percent: 2.0,
             met: true,
         }],
+        here: vec![],
     }
 }

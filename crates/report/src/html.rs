@@ -2,9 +2,11 @@
 
 use crate::advice::Topic;
 use crate::chart;
+use crate::curve;
 use crate::error::ReportError;
 use crate::figures;
 use crate::grid::{Column, Grid};
+use crate::matrix::Matrix;
 use crate::panel::{self, Line, Panel, Point, words};
 use crate::reproduction;
 use crate::table::{fit_in_words, kind_in_words, origins_in_words, reasons};
@@ -96,7 +98,23 @@ struct PanelPart {
     waits: Vec<WaitBar>,
     causes: Vec<CausePart>,
     fits: Vec<String>,
+    matrices: Vec<MatrixPart>,
+    curves: Vec<CurveDrawing>,
     numbers: Grid,
+}
+
+/// One way between all pairs of cores, as a picture.
+struct MatrixPart {
+    name: String,
+    cores: Vec<u32>,
+    /// A row for each core; each cell with its figure and its shade in percent.
+    rows: Vec<(u32, Vec<Option<(String, f64)>>)>,
+}
+
+/// One curve with its picture.
+struct CurveDrawing {
+    in_words: String,
+    svg: String,
 }
 
 impl PanelPart {
@@ -303,7 +321,9 @@ fn panel_part(place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
         }
     }
     let ceilings = panel.ceilings();
-    let (bars, limit_mark) = if is_plotted { (Vec::new(), None) } else { bars(panel) };
+    let matrices = Matrix::of(panel);
+    // A matrix shows what bars would.
+    let (bars, limit_mark) = if is_plotted || !matrices.is_empty() { (Vec::new(), None) } else { bars(panel) };
     PanelPart {
         id: id(place),
         place,
@@ -329,7 +349,27 @@ fn panel_part(place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
             .iter()
             .filter_map(|line| Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer.fit?))))
             .collect(),
+        matrices: matrices.iter().map(|matrix| matrix_part(matrix, panel)).collect(),
+        curves: panel
+            .lines
+            .iter()
+            .filter_map(|line| {
+                let buffers = curve::buffers(line.largest().answer)?;
+                let in_words = format!("{}: {}", line.name, curve::in_words(buffers));
+                Some(CurveDrawing { in_words, svg: curve::drawing(buffers) })
+            })
+            .collect(),
         numbers: numbers(panel),
+    }
+}
+
+fn matrix_part(matrix: &Matrix, panel: &Panel) -> MatrixPart {
+    let cell = |value: &Option<f64>| value.map(|value| (panel.unit.figure(value), matrix.shade_percent(value)));
+    let row = |(core, cells): (&u32, &Vec<Option<f64>>)| (*core, cells.iter().map(cell).collect());
+    MatrixPart {
+        name: matrix.name.clone(),
+        cores: matrix.cores.clone(),
+        rows: matrix.cores.iter().zip(&matrix.cells).map(row).collect(),
     }
 }
 
@@ -613,6 +653,15 @@ mod tests {
         assert!(bandwidth.contains("class=\"plot\"") && !bandwidth.contains("class=\"bars\""));
         assert!(latency.contains("class=\"bars\"") && !latency.contains("class=\"plot\""));
         assert!(bandwidth.contains("role=\"img\"") && bandwidth.contains("94.4 % of the limit"));
+    }
+
+    #[test]
+    fn pairs_of_cores_are_a_picture_with_a_shade_a_cell() {
+        let page = html(&fixture::pairs(), &[]).unwrap();
+        let panel = between(&page, "id=\"panel-0\"", "</section>");
+        assert_eq!(panel.matches("<table class=\"matrix\"").count(), 2);
+        assert_eq!(panel.matches("--shade:100.0%").count(), 4, "the greatest of each, from both ends");
+        assert!(!panel.contains("class=\"bars\""));
     }
 
     #[test]

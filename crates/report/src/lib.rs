@@ -25,6 +25,7 @@
 mod advice;
 mod chart;
 mod comparison;
+mod curve;
 mod doctor;
 mod doctor_findings;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub mod figures;
 mod fixture;
 mod grid;
 mod html;
+mod matrix;
 mod panel;
 mod reproduction;
 mod residuals;

@@ -1,7 +1,7 @@
 //! A record cut into panels: one question on one target, its ways as lines, best first.
 
 use crate::figures::{self, Unit};
-use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, TargetKind};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Detail, Quantity, Record, TargetKind};
 
 /// The answers of one target to one question.
 pub(crate) struct Panel<'a> {
@@ -21,8 +21,10 @@ pub(crate) struct Panel<'a> {
 
 /// One way, by size.
 pub(crate) struct Line<'a> {
-    /// The way, and the alignment where it is not that of a line.
+    /// The way, and the alignment where it is not that of a line; and between which cores.
     pub name: String,
+    /// The same without the cores.
+    pub way: String,
     /// Its answers, smallest first; each size once.
     pub points: Vec<Point<'a>>,
 }
@@ -78,10 +80,14 @@ impl<'a> Panel<'a> {
         if answer.alignment_bytes != 0 {
             name += &format!(" at +{} B", answer.alignment_bytes);
         }
+        let way = name.clone();
+        if let Some(Detail::Pair(pair)) = answer.detail {
+            name += &format!(", cores {} and {}", pair.from_core, pair.to_core);
+        }
         for turn in 1.. {
             let name = if turn == 1 { name.clone() } else { format!("{name} (asked again: {turn})") };
             match self.lines.iter_mut().find(|line| line.name == name) {
-                None => return self.lines.push(Line { name, points: vec![point] }),
+                None => return self.lines.push(Line { name, way, points: vec![point] }),
                 Some(line) if line.points.iter().all(|other| other.answer.size_bytes != answer.size_bytes) => {
                     return line.points.push(point);
                 }

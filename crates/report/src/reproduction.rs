@@ -27,6 +27,11 @@ pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> St
     if !notes.is_empty() {
         blocks.push(notes.join("\n"));
     }
+    if !reproduction.here.is_empty() {
+        let head = "On the machine this runs on, which is another than the paper's: nothing of it counts as agreement";
+        let lines = std::iter::once(wrap(head, width, 2)).chain(here(reproduction).lines(width));
+        blocks.push(lines.collect::<Vec<_>>().join("\n"));
+    }
     blocks.join("\n\n") + "\n"
 }
 
@@ -120,6 +125,28 @@ fn exact(value: f64) -> String {
     let decimals = scale.clamp(0, 9) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// What this machine says, beside what was published.
+fn here(reproduction: &Reproduction) -> Grid {
+    let columns = vec![
+        Column::words("id"),
+        Column::words("what is asked here"),
+        Column::figures("published, ns"),
+        Column::figures("here, ns"),
+        Column::words("by"),
+    ];
+    let row = |here: &lanemark_record::Here| {
+        let by = if here.because.is_empty() { here.way.clone() } else { format!("no answer: {}", here.because) };
+        vec![
+            here.id.clone(),
+            here.what.clone(),
+            here.published_ns.map(exact).unwrap_or_default(),
+            here.here_ns.map(figures::significant).unwrap_or_default(),
+            by,
+        ]
+    };
+    Grid { columns, rows: reproduction.here.iter().map(row).collect() }
 }
 
 fn bounds(reproduction: &Reproduction) -> Grid {
@@ -226,6 +253,29 @@ T1.d: the paper's host has two sockets
 T1.f: needs a switch
 ";
         assert_eq!(reproduction_table(&fixture::reproduction(), Some(120)), expected);
+    }
+
+    #[test]
+    fn this_machine_stands_beside_the_paper_and_counts_as_nothing() {
+        let mut reproduction = fixture::reproduction();
+        let counted = summary(&reproduction);
+        let here = |here_ns, because: &str| lanemark_record::Here {
+            id: "T8".to_owned(),
+            what: "a time stamp".to_owned(),
+            way: "timer_cost: rdtsc".to_owned(),
+            published_ns: Some(2.5),
+            here_ns,
+            because: because.to_owned(),
+        };
+        reproduction.here = vec![here(Some(13.1), ""), here(None, "there is none")];
+        let text = reproduction_table(&reproduction, Some(120));
+        assert!(text.contains("another than the paper's: nothing of it counts"), "{text}");
+        let expected = "\
+T8  a time stamp                  2.5      13.1  timer_cost: rdtsc
+T8  a time stamp                  2.5            no answer: there is none
+";
+        assert!(text.ends_with(expected), "{text}");
+        assert_eq!(summary(&reproduction), counted);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! A record on a terminal: short, the best ways first, and what limits them.
 
 use crate::advice::Topic;
+use crate::curve;
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
+use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
 use lanemark_record::{DoubtKind, Finding, LineFit, Record, Skipped, TargetKind};
 
@@ -69,8 +71,16 @@ pub(crate) fn origins_in_words(origins: lanemark_record::Origins) -> String {
 }
 
 fn block(panel: &Panel, width: Option<u16>) -> String {
-    let (grid, notes) = fitting(panel, width);
     let mut lines = vec![wrap(&format!("{} of {} ({})", panel.title(), panel.target, panel.question), width, 2)];
+    let matrices = Matrix::of(panel);
+    if !matrices.is_empty() {
+        let (quantity, symbol) = (panel.quantity_in_words(), panel.unit.symbol());
+        lines.push(wrap(&format!("{quantity} in {symbol}, {}, from core to core", panel.statistic()), width, 2));
+        lines.extend(matrices.iter().flat_map(|matrix| matrix_lines(matrix, panel, width)));
+        lines.extend(spread(panel).map(|note| wrap(&note, width, 2)));
+        return lines.join("\n");
+    }
+    let (grid, notes) = fitting(panel, width);
     lines.push(wrap(&legend(panel, &grid), width, 2));
     lines.extend(grid.lines(width));
     lines.extend(notes.into_iter().map(|note| wrap(&note, width, 2)));
@@ -78,6 +88,18 @@ fn block(panel: &Panel, width: Option<u16>) -> String {
         lines.push(wrap(&panel.ceiling_in_words(), width, 2));
     }
     lines.join("\n")
+}
+
+/// One way between all pairs: a line that says which and how far apart they are, and the matrix.
+fn matrix_lines(matrix: &Matrix, panel: &Panel, width: Option<u16>) -> Vec<String> {
+    let range = match matrix.range() {
+        Some((least, most)) if most > least => {
+            format!(": {} to {}", panel.unit.figure(least), panel.unit.figure_with_symbol(most))
+        }
+        _ => String::new(),
+    };
+    let head = wrap(&format!("{}{range}", matrix.name), width, 2);
+    std::iter::once(head).chain(matrix.grid(|value| panel.unit.figure(value)).lines(width)).collect()
 }
 
 /// How much a table shows beside its ways.
@@ -132,6 +154,9 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     notes.extend(spread(panel));
     notes.extend(doubts(panel));
     notes.extend(panel.lines.iter().filter_map(fit));
+    notes.extend(panel.lines.iter().filter_map(|line| {
+        Some(format!("{}: {}", line.name, curve::in_words(curve::buffers(line.largest().answer)?)))
+    }));
     (grid, notes)
 }
 
@@ -393,6 +418,21 @@ fn list(title: &str, lines: &[String], width: Option<u16>) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn pairs_of_cores_are_a_matrix_a_way() {
+        let text = tables(&fixture::pairs(), None);
+        let expected = "\
+one-way latency in ns, median, from core to core
+WB 8, one line: 60.0 to 90.0 ns
+core     0     1     3
+──────────────────────
+0        -  60.0  90.0
+1     60.0     -     -
+3     90.0     -     -
+WB 8, two lines";
+        assert!(text.contains(expected), "{text}");
+    }
 
     #[test]
     fn a_record_reads_like_this() {

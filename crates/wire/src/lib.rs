@@ -10,11 +10,12 @@
 //! | [`tlp`] | which packet do these bytes mean, and which bytes does a packet become? |
 //! | [`byte_enable`] | which bytes does a request mean? |
 //! | [`split`] | how many packets does a transfer take? |
+//! | [`config`] | what does a function say about itself? |
 //! | [`credit`] | what may be sent before the receiver has made room? |
 //! | [`function_id`] | who sends it? |
 //! | [`error`] | what is wrong with these bytes, and where? |
 //!
-//! Not here yet: Gen6 and its FLITs, DLLPs as bytes, TLP prefixes as values, configuration space.
+//! Not here yet: Gen6 and its FLITs, DLLPs as bytes, TLP prefixes as values.
 //!
 //! ```
 //! use lanemark_wire::{FunctionId, Generation, Header, Lanes, MemoryRequest, tlp_ticks};

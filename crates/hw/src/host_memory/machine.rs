@@ -6,6 +6,7 @@ use super::NAME;
 use super::job::{Job, os};
 use super::kernel::NullDevice;
 use super::memory_file::{Calls, MemoryFile};
+use crate::interpreter::interpreter;
 use crate::x86::ask::{Ability, Ask, Through, Work};
 use crate::x86::buffer::Buffer;
 use crate::x86::c_library::c_library;
@@ -358,7 +359,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
     Facts {
         name: NAME.to_owned(),
         summary: format!("{}, ordinary memory (WB)", cpu.brand),
-        clockwork: Clockwork::Real,
+        clockwork: if interpreter().is_some() { Clockwork::Emulated } else { Clockwork::Real },
         cores: usable_cores(cpus),
         regions: vec![Region {
             name: "memory".to_owned(),

@@ -1,6 +1,7 @@
 //! Where the kernel says things, and whether the machine around us is a real one.
 
 use super::Address;
+use crate::interpreter::interpreter;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -42,34 +43,14 @@ impl System {
         if self.root != Path::new("/") {
             return Some(format!("its BARs are files below {}", self.root.display()));
         }
-        if hypervisor().is_some_and(|name| name == *b"TCGTCGTCGTCG") {
-            return Some("QEMU interprets every instruction (TCG) and knows no memory types".to_owned());
+        if let Some(because) = interpreter() {
+            return Some(because.to_owned());
         }
         let vendor = text(&self.path("sys/class/dmi/id/sys_vendor")).ok()?;
         (vendor.trim() == "QEMU").then(|| {
             "this machine is one of QEMU's, where a card passed through cannot be told from an emulated one".to_owned()
         })
     }
-}
-
-/// What a hypervisor calls itself. Source: CPUID leaf 40000000H, as KVM's `Documentation/virt/kvm/x86/cpuid.rst` has it.
-#[cfg(target_arch = "x86_64")]
-fn hypervisor() -> Option<[u8; 12]> {
-    use std::arch::x86_64::__cpuid;
-    if __cpuid(1).ecx & 1 << 31 == 0 {
-        return None;
-    }
-    let leaf = __cpuid(0x4000_0000);
-    let mut name = [0; 12];
-    for (bytes, register) in name.chunks_mut(4).zip([leaf.ebx, leaf.ecx, leaf.edx]) {
-        bytes.copy_from_slice(&register.to_le_bytes());
-    }
-    Some(name)
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn hypervisor() -> Option<[u8; 12]> {
-    None
 }
 
 /// The most that a file of the kernel's is read: its longest, the list of memory types, has a line a mapping.

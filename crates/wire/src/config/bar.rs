@@ -98,3 +98,50 @@ fn bar(space: ConfigSpace<'_>, index: u8, count: u8) -> Option<Bar> {
     };
     Some(Bar { index, kind, prefetchable: raw & 8 != 0, raw })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bars(kind: u8, registers: [u32; 6]) -> Vec<(u8, BarKind, u64)> {
+        let mut bytes = [0; 64];
+        bytes[0x0e] = kind;
+        for (index, register) in registers.iter().enumerate() {
+            bytes[0x10 + 4 * index..][..4].copy_from_slice(&register.to_le_bytes());
+        }
+        ConfigSpace::new(&bytes).bars().map(|bar| (bar.index, bar.kind, bar.address())).collect()
+    }
+
+    #[test]
+    fn an_upper_half_is_no_bar_of_its_own() {
+        let found = bars(0, [0xf000_0004, 1, 0xe001, 0, 0x1000_0002, 0x2000_0006]);
+        let expected = [
+            (0, BarKind::Memory64, 0x1_f000_0000),
+            (2, BarKind::Io, 0xe000),
+            (4, BarKind::MemoryBelow1Mib, 0x1000_0000),
+            (5, BarKind::MemoryReserved, 0x2000_0000),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_64_bit_bar_in_the_last_register_is_broken() {
+        assert_eq!(bars(0, [0, 0, 0, 0, 4, 5]), [(4, BarKind::Memory64, 0x5_0000_0000)]);
+        assert_eq!(bars(0, [0, 0, 0, 0, 0, 4]), [(5, BarKind::Memory64WithoutUpperHalf, 0)]);
+    }
+
+    #[test]
+    fn a_bridge_has_two_and_a_header_of_another_type_none() {
+        let registers = [0x1000; 6];
+        assert_eq!([0, 1, 2, 3, 0x80, 0x81].map(|kind| bars(kind, registers).len()), [6, 2, 1, 0, 6, 2]);
+    }
+
+    #[test]
+    fn a_bar_that_cannot_be_seen_whole_is_left_out() {
+        let mut bytes = [0; 64];
+        bytes[0x10] = 0x04;
+        bytes[0x14] = 0x01;
+        assert_eq!(ConfigSpace::new(&bytes[..0x17]).bars().count(), 0);
+        assert_eq!(ConfigSpace::new(&bytes[..0x18]).bars().count(), 1);
+    }
+}

@@ -254,3 +254,126 @@ fn body_cut(list: ChainList, capability: &Capability<'_>) -> Option<ChainFault> 
     let what = BreakKind::BodyCut { id: capability.id(), needed, there };
     (needed > there).then_some(ChainFault { list, offset: region.offset(), what })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function of 4096 bytes with MSI at 0x40 and a serial number at 0x100.
+    fn bytes() -> Vec<u8> {
+        let mut bytes = vec![0; 4096];
+        bytes[0x06] = 0x10;
+        bytes[0x34] = 0x40;
+        bytes[0x40] = 0x05;
+        bytes[0x100..0x104].copy_from_slice(&0x0001_0003u32.to_le_bytes());
+        bytes
+    }
+
+    fn met(bytes: &[u8]) -> (Vec<u16>, Vec<(u16, BreakKind)>) {
+        let space = ConfigSpace::new(bytes);
+        let faults = space.chain_faults().map(|fault| (fault.offset, fault.what)).collect();
+        (space.capabilities().map(|capability| capability.offset()).collect(), faults)
+    }
+
+    fn next(bytes: &mut [u8], at: usize, to: u32) {
+        let header = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        bytes[at..at + 4].copy_from_slice(&(header & 0xf_ffff | to << 20).to_le_bytes());
+    }
+
+    #[test]
+    fn a_sound_function_has_no_faults() {
+        assert_eq!(met(&bytes()), (vec![0x40, 0x100], vec![]));
+    }
+
+    #[test]
+    fn without_the_bit_in_status_there_is_no_list() {
+        let mut bytes = bytes();
+        bytes[0x06] = 0;
+        assert_eq!(met(&bytes), (vec![0x100], vec![]));
+    }
+
+    #[test]
+    fn a_pointer_of_0x40_is_followed_and_one_of_0x3c_is_not() {
+        let mut bytes = bytes();
+        bytes[0x34] = 0x3c;
+        assert_eq!(met(&bytes), (vec![0x100], vec![(0x34, BreakKind::BelowStart { target: 0x3c })]));
+    }
+
+    #[test]
+    fn an_extended_pointer_of_0x104_is_followed_and_one_of_0x0fc_is_not() {
+        let mut bytes = bytes();
+        bytes[0x110..0x114].copy_from_slice(&0x0001_000eu32.to_le_bytes());
+        next(&mut bytes, 0x100, 0x110);
+        assert_eq!(met(&bytes), (vec![0x40, 0x100, 0x110], vec![]));
+        next(&mut bytes, 0x100, 0x0fc);
+        assert_eq!(met(&bytes), (vec![0x40, 0x100], vec![(0x102, BreakKind::BelowStart { target: 0x0fc })]));
+    }
+
+    #[test]
+    fn a_loop_of_any_length_is_met_once() {
+        let mut bytes = bytes();
+        for (at, to) in [(0x40, 0x60), (0x60, 0x80), (0x80, 0x60)] {
+            bytes[at] = 0x0c;
+            bytes[at + 1] = to;
+        }
+        next(&mut bytes, 0x100, 0x100);
+        let faults = vec![(0x81, BreakKind::Loop { target: 0x60 }), (0x102, BreakKind::Loop { target: 0x100 })];
+        assert_eq!(met(&bytes), (vec![0x40, 0x60, 0x80, 0x100], faults));
+    }
+
+    #[test]
+    fn reserved_low_bits_of_a_pointer_are_said_and_left_out() {
+        let mut bytes = bytes();
+        bytes[0x34] = 0x43;
+        assert_eq!(met(&bytes), (vec![0x40, 0x100], vec![(0x34, BreakKind::Unaligned { target: 0x43 })]));
+    }
+
+    #[test]
+    fn all_ones_end_a_list() {
+        let mut bytes = bytes();
+        bytes[0x41] = 0x60;
+        bytes[0x60..0x62].fill(0xff);
+        bytes[0x100..0x104].fill(0xff);
+        assert_eq!(met(&bytes), (vec![0x40], vec![(0x60, BreakKind::AllOnes), (0x100, BreakKind::AllOnes)]));
+        assert_eq!(met(&[0xff; 4096]), (vec![], vec![]));
+    }
+
+    #[test]
+    fn without_root_the_list_lies_outside() {
+        let not_visible = |at, target, visible| (at, BreakKind::NotVisible { target, visible });
+        assert_eq!(met(&bytes()[..64]), (vec![], vec![not_visible(0x34, 0x40, 64)]));
+        assert_eq!(met(&bytes()[..65]), (vec![], vec![not_visible(0x34, 0x40, 65)]));
+        assert_eq!(met(&bytes()[..256]), (vec![0x40], vec![]));
+        let mut bytes = bytes();
+        next(&mut bytes, 0x100, 0x200);
+        assert_eq!(met(&bytes[..0x200]), (vec![0x40, 0x100], vec![not_visible(0x102, 0x200, 0x200)]));
+    }
+
+    #[test]
+    fn a_body_that_is_cut_is_said_and_the_list_goes_on() {
+        let mut bytes = bytes();
+        // MSI with 32-bit addresses takes 10 bytes.
+        bytes[0x34] = 0xf8;
+        bytes[0xf8..0xfa].copy_from_slice(&[0x05, 0x40]);
+        let id = CapabilityId::MSI;
+        let cut = (0xf8, BreakKind::BodyCut { id, needed: 10, there: 8 });
+        assert_eq!(met(&bytes), (vec![0xf8, 0x40, 0x100], vec![cut]));
+        bytes[0x34] = 0xf4;
+        bytes.copy_within(0xf8..0xfa, 0xf4);
+        assert_eq!(met(&bytes), (vec![0xf4, 0x40, 0x100], vec![]));
+        // The serial number takes 12.
+        let id = CapabilityId::SERIAL_NUMBER;
+        let cut = (0x100, BreakKind::BodyCut { id, needed: 12, there: 11 });
+        assert_eq!(met(&bytes[..0x10b]), (vec![0xf4, 0x40, 0x100], vec![cut]));
+        assert_eq!(met(&bytes[..0x10c]), (vec![0xf4, 0x40, 0x100], vec![]));
+    }
+
+    #[test]
+    fn a_cardbus_bridge_has_its_pointer_elsewhere() {
+        let mut bytes = bytes();
+        bytes[0x0e] = 2;
+        bytes[0x14] = 0x40;
+        bytes[0x34] = 0x80;
+        assert_eq!(met(&bytes), (vec![0x40, 0x100], vec![]));
+    }
+}

@@ -481,3 +481,86 @@ impl ConfigSpace<'_> {
         Ok((raw != 0).then_some((raw & 0xffff_f800, raw & 1 != 0)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bridge(io: u16, memory: u32, prefetchable: u32) -> Result<Windows, Unknown> {
+        let mut bytes = [0; 64];
+        bytes[0x0e] = 1;
+        bytes[0x1c..0x1e].copy_from_slice(&io.to_le_bytes());
+        bytes[0x20..0x24].copy_from_slice(&memory.to_le_bytes());
+        bytes[0x24..0x28].copy_from_slice(&prefetchable.to_le_bytes());
+        bytes[0x28] = 0x20; // upper base
+        bytes[0x2c] = 0x21; // upper limit
+        bytes[0x30] = 0x01; // upper I/O base
+        bytes[0x32] = 0x01;
+        ConfigSpace::new(&bytes).windows()
+    }
+
+    #[test]
+    fn a_window_is_open_from_its_first_byte_on() {
+        let windows = bridge(0x2121, 0x1010_1010, 0x0011_0011).unwrap();
+        assert_eq!(windows.io, Some(0x1_2000..=0x1_2fff));
+        assert_eq!(windows.memory, Some(0x1010_0000..=0x101f_ffff));
+        assert_eq!(windows.prefetchable, Some(0x20_0010_0000..=0x21_001f_ffff));
+    }
+
+    #[test]
+    fn a_window_whose_end_lies_below_its_start_is_closed() {
+        let windows = bridge(0x1020, 0x1010_1020, 0x0000_0010).unwrap();
+        assert_eq!(windows, Windows { io: None, memory: None, prefetchable: None });
+    }
+
+    #[test]
+    fn a_type_that_is_reserved_or_not_the_same_at_both_ends_is_said() {
+        assert!(matches!(bridge(0x0202, 0, 0), Err(Unknown::Reserved { field: "Base type", raw: 2, .. })));
+        assert!(matches!(bridge(0x0001, 0, 0), Err(Unknown::Reserved { field: "Limit type", raw: 0, .. })));
+        assert!(matches!(bridge(0, 0x0000_0001, 0), Err(Unknown::Reserved { field: "Base type", raw: 1, .. })));
+        assert!(matches!(bridge(0, 0, 0x0002_0002), Err(Unknown::Reserved { field: "Base type", raw: 2, .. })));
+    }
+
+    #[test]
+    fn an_endpoint_has_no_windows_and_no_buses() {
+        let space = ConfigSpace::new(&[0; 64]);
+        assert!(matches!(space.windows(), Err(Unknown::NotThere { .. })));
+        assert!(matches!(space.bus_numbers(), Err(Unknown::NotThere { .. })));
+    }
+
+    #[test]
+    fn pins_end_at_d_and_headers_at_2() {
+        let mut bytes = [0; 64];
+        bytes[0x3d] = 4;
+        assert_eq!(ConfigSpace::new(&bytes).interrupt_pin(), Ok(Some('D')));
+        bytes[0x3d] = 5;
+        assert!(matches!(ConfigSpace::new(&bytes).interrupt_pin(), Err(Unknown::Reserved { raw: 5, .. })));
+        bytes[0x0e] = 0x82;
+        assert_eq!(ConfigSpace::new(&bytes).header_type(), Ok(HeaderType::CardBus));
+        bytes[0x0e] = 3;
+        assert!(matches!(ConfigSpace::new(&bytes).header_type(), Err(Unknown::Reserved { raw: 3, .. })));
+    }
+
+    #[test]
+    fn a_rom_is_there_where_its_header_has_it() {
+        let mut bytes = [0; 64];
+        bytes[0x30..0x34].copy_from_slice(&0xfff0_0001u32.to_le_bytes());
+        assert_eq!(ConfigSpace::new(&bytes).expansion_rom(), Ok(Some((0xfff0_0000, true))));
+        bytes[0x0e] = 1;
+        assert_eq!(ConfigSpace::new(&bytes).expansion_rom(), Ok(None));
+        bytes[0x38..0x3c].copy_from_slice(&0x0000_0800u32.to_le_bytes());
+        assert_eq!(ConfigSpace::new(&bytes).expansion_rom(), Ok(Some((0x800, false))));
+        bytes[0x0e] = 2;
+        assert!(ConfigSpace::new(&bytes).expansion_rom().is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_zero() {
+        let bytes = [0; 64];
+        let cut = |length| ConfigSpace::new(&bytes[..length]);
+        assert_eq!(cut(2).vendor_id(), Ok(0));
+        assert!(matches!(cut(1).vendor_id(), Err(Unknown::NotVisible { offset: 0, visible: 1, .. })));
+        assert_eq!(cut(12).class_code(), Ok(0));
+        assert!(matches!(cut(11).class_code(), Err(Unknown::NotVisible { offset: 9, visible: 11, .. })));
+    }
+}

@@ -343,3 +343,111 @@ impl<'a> Pcie<'a> {
         Ok((number, self.region.quantity(const { at("SltCap", "PowerLimit") })? as u32))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{CapabilityId, ConfigSpace};
+
+    /// A function with a PCI Express capability at 0x40 whose registers are these.
+    fn function(values: &[(usize, u32)]) -> Vec<u8> {
+        let mut bytes = vec![0; 256];
+        bytes[0x06] = 0x10;
+        bytes[0x34] = 0x40;
+        bytes[0x40] = 0x10;
+        for (offset, value) in values {
+            bytes[0x40 + offset..][..2].copy_from_slice(&value.to_le_bytes()[..2]);
+        }
+        bytes
+    }
+
+    fn ask<T>(values: &[(usize, u32)], question: fn(&Pcie<'static>) -> Answer<T>) -> Answer<T> {
+        question(&ConfigSpace::new(function(values).leak()).pcie().unwrap())
+    }
+
+    #[test]
+    fn payloads_end_at_4096_and_the_next_code_is_reserved() {
+        assert_eq!(ask(&[(0x08, 0)], Pcie::max_payload), Ok(128));
+        assert_eq!(ask(&[(0x08, 5 << 5)], Pcie::max_payload), Ok(4096));
+        assert!(matches!(ask(&[(0x08, 6 << 5)], Pcie::max_payload), Err(Unknown::Reserved { raw: 6, .. })));
+        assert_eq!(ask(&[(0x08, 5 << 12)], Pcie::max_read_request), Ok(4096));
+        assert!(matches!(ask(&[(0x08, 7 << 12)], Pcie::max_read_request), Err(Unknown::Reserved { raw: 7, .. })));
+        assert_eq!(ask(&[(0x04, 2)], Pcie::max_payload_supported), Ok(512));
+    }
+
+    #[test]
+    fn speeds_end_at_7_and_widths_are_those_that_exist() {
+        assert_eq!(ask(&[(0x12, 7)], Pcie::link_speed), Ok(LinkSpeed::Gt128));
+        for reserved in [0, 8] {
+            assert!(matches!(ask(&[(0x12, reserved)], Pcie::link_speed), Err(Unknown::Reserved { .. })));
+        }
+        assert_eq!(ask(&[(0x12, 32 << 4)], Pcie::link_width), Ok(Lanes::X32));
+        for reserved in [0, 3, 33] {
+            assert!(matches!(ask(&[(0x12, reserved << 4)], Pcie::link_width), Err(Unknown::Reserved { .. })));
+        }
+    }
+
+    #[test]
+    fn speeds_are_the_generations_as_far_as_those_go() {
+        for speed in LinkSpeed::ALL {
+            assert_eq!(LinkSpeed::from_code(speed.code().into()), Some(speed));
+            let Some(generation) = speed.generation() else {
+                assert!(speed >= LinkSpeed::Gt64);
+                continue;
+            };
+            assert_eq!(generation.rate().megatransfers_per_s, speed.megatransfers_per_s());
+        }
+    }
+
+    #[test]
+    fn registers_of_version_2_are_not_in_version_1() {
+        let one = ask(&[(0x02, 1)], Pcie::ten_bit_tag_requester);
+        assert!(matches!(one, Err(Unknown::NotThere { only: "in version 2 of the capability", .. })), "{one:?}");
+        assert_eq!(ask(&[(0x02, 2)], Pcie::ten_bit_tag_requester), Ok(false));
+        assert_eq!(ask(&[(0x02, 2), (0x28, 0x1000)], Pcie::ten_bit_tag_requester), Ok(true));
+    }
+
+    #[test]
+    fn a_slot_is_one_of_a_downstream_port_that_has_one() {
+        let slot = |flags| ask(&[(0x02, flags), (0x14, 0x4b << 7), (0x16, 0x0010)], Pcie::slot);
+        assert_eq!(slot(0x0142), Ok((2, 75_000)));
+        for without in [0x0042, 0x0152, 0x0102] {
+            assert!(matches!(slot(without), Err(Unknown::NotThere { .. })), "{without:#x}");
+        }
+    }
+
+    #[test]
+    fn slot_power_goes_on_in_steps_of_25_w_above_239() {
+        let power = |value: u32, scale: u32| {
+            let raw = value << 7 | scale << 15;
+            ask(&[(0x02, 0x0142), (0x14, raw), (0x16, raw >> 16)], Pcie::slot).map(|(_, milliwatts)| milliwatts)
+        };
+        assert_eq!(power(0xef, 0), Ok(239_000));
+        assert_eq!(power(0xf0, 0), Ok(250_000));
+        assert_eq!(power(0xfe, 0), Ok(600_000));
+        assert!(matches!(power(0xff, 0), Err(Unknown::Reserved { .. })));
+        assert_eq!(power(0xff, 1), Ok(25_500));
+        assert_eq!(power(0xff, 3), Ok(255));
+    }
+
+    #[test]
+    fn an_integrated_endpoint_has_no_link() {
+        assert!(matches!(ask(&[(0x02, 0x92)], Pcie::link_speed), Err(Unknown::NotThere { .. })));
+        assert_eq!(ask(&[(0x02, 0x92)], Pcie::port_type), Ok(PortType::IntegratedEndpoint));
+        assert!(matches!(ask(&[(0x02, 0x22)], Pcie::port_type), Err(Unknown::Reserved { raw: 2, .. })));
+    }
+
+    #[test]
+    fn a_missing_capability_and_an_unseen_one_are_two_things() {
+        let mut bytes = function(&[]);
+        bytes[0x40] = 0x05;
+        let pcie = |bytes: &[u8]| ConfigSpace::new(bytes).pcie().map(|_| ()).unwrap_err();
+        assert_eq!(pcie(&bytes), Unknown::NoCapability { structure: "PCI Express" });
+        assert_eq!(pcie(&bytes[..64]), Unknown::ListCut { structure: "PCI Express", visible: 64 });
+        assert_eq!(pcie(&[]), Unknown::ListCut { structure: "PCI Express", visible: 0 });
+        // The extended list of a PCIe function was not read; that of another is not there.
+        let extended = |bytes: &[u8]| ConfigSpace::new(bytes).capability(CapabilityId::SERIAL_NUMBER).unwrap_err();
+        assert!(matches!(extended(&function(&[])), Unknown::ListCut { visible: 256, .. }));
+        assert!(matches!(extended(&bytes), Unknown::NoCapability { .. }));
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! A [`Layout`] is one structure of configuration space (the header, a capability). Its [`Block`]s are runs of
 //! registers that are there together, perhaps several times (one per BAR, per virtual channel, per lane). A
-//! [`Field`] says where it stands and what its bits mean; what is in no row is reserved.
+//! [`Field`] says where it stands and what its bits mean; bits in no row are
+//! reserved, or not described here.
 
 use super::region::Region;
 use std::fmt;
@@ -66,7 +67,7 @@ pub struct Register {
     pub bytes: u8,
     /// The section that defines it.
     pub section: &'static str,
-    /// Its fields. Bits in no field are reserved.
+    /// Its fields. Bits in no field are reserved, or not described here.
     pub fields: &'static [Field],
 }
 

@@ -1,5 +1,6 @@
 //! A page of Markdown: its fenced blocks and its links.
 
+use crate::root;
 use std::path::{Path, PathBuf};
 
 /// One page.
@@ -25,16 +26,22 @@ pub struct Block {
 
 impl Block {
     /// The value of a note `name=value`.
+    #[must_use]
     pub fn note(&self, name: &str) -> Option<&str> {
         self.notes.iter().find_map(|note| note.strip_prefix(name)?.strip_prefix('='))
     }
 
     /// Whether a note without a value stands there.
+    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.notes.iter().any(|note| note == name)
     }
 
     /// Its commands, each with the output shown under it: in `console` behind `$ `, in `sh` every line.
+    ///
+    /// # Panics
+    /// If its first line goes on a command that never began.
+    #[must_use]
     pub fn commands(&self) -> Vec<(String, Vec<String>)> {
         let mut commands: Vec<(String, Vec<String>)> = Vec::new();
         let mut goes_on = false;
@@ -67,12 +74,20 @@ impl Block {
 
 impl Page {
     /// Reads a page by its path from the root.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    #[must_use]
     pub fn read(path: &str) -> Page {
         let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
         Page { path: path.to_owned(), text }
     }
 
     /// Every page of the tree that people read.
+    ///
+    /// # Panics
+    /// If one cannot be read.
+    #[must_use]
     pub fn all() -> Vec<Page> {
         let mut paths = Vec::new();
         for folder in ["", "docs", "docs/guide", "docs/decisions"] {
@@ -86,6 +101,10 @@ impl Page {
     }
 
     /// Its fenced blocks.
+    ///
+    /// # Panics
+    /// If one is not closed.
+    #[must_use]
     pub fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
         let mut open: Option<Block> = None;
@@ -109,6 +128,10 @@ impl Page {
     }
 
     /// The targets of its links to files of this tree, from the root, without `#...`.
+    ///
+    /// # Panics
+    /// If the page has no path.
+    #[must_use]
     pub fn links(&self) -> Vec<PathBuf> {
         let folder = Path::new(&self.path).parent().unwrap();
         self.text
@@ -126,11 +149,6 @@ fn markdown_in(folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(root().join(folder)).into_iter().flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).filter(is_markdown);
     names.map(|name| if folder.is_empty() { name } else { format!("{folder}/{name}") }).collect()
-}
-
-/// The repository's root.
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
 #[test]

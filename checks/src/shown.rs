@@ -1,0 +1,91 @@
+//! What a page shows under a command, held against what the command said.
+
+/// The first line of `shown` that `output` does not have behind the one before; blanks count as one, and
+/// in paragraphs that say `varies` one figure is as good as another.
+#[must_use]
+pub fn missing<'a>(shown: &'a [String], output: &str, varies: Option<&str>) -> Option<&'a str> {
+    let mut output = output.lines().map(plain);
+    let mut any_figures = false;
+    shown.iter().map(String::as_str).find(|line| {
+        let line = plain(line);
+        any_figures = !line.is_empty() && (any_figures || varies.is_some_and(|word| line.contains(word)));
+        let is_shown = |said: String| {
+            if any_figures { is_like(&without_figures(&said), &without_figures(&line)) } else { is_like(&said, &line) }
+        };
+        !(line.is_empty() || line == "..." || output.any(is_shown))
+    })
+}
+
+fn plain(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Every run of digits and points with its sign as one `#`.
+fn without_figures(line: &str) -> String {
+    let mut out = String::new();
+    for c in line.chars() {
+        match c {
+            '0'..='9' | '.' if out.ends_with('#') => {}
+            '0'..='9' => {
+                out.truncate(out.trim_end_matches(['+', '-']).len());
+                out.push('#');
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether `said` is `line`, where `...` in `line` stands for anything.
+fn is_like(said: &str, line: &str) -> bool {
+    let mut parts = line.split("...").map(str::trim);
+    let Some(mut rest) = parts.next().and_then(|first| said.strip_prefix(first)) else { return false };
+    let mut last = None;
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+        last = Some(part);
+    }
+    rest.is_empty() || last == Some("") || last.is_some_and(|last| rest.ends_with(last))
+}
+
+/// `shown` with the figures of `output`, line by line, where a line differs in its figures only.
+#[must_use]
+pub fn renewed(shown: &[String], output: &str) -> Vec<String> {
+    let shape = |line: &str| without_figures(&plain(line));
+    let first_word = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let mut at = 0;
+    let lines: Vec<&str> = output.lines().collect();
+    shown
+        .iter()
+        .map(|line| {
+            let alike = |said: &&str| shape(said) == shape(line) && first_word(said) == first_word(line);
+            let found = lines[at..].iter().position(alike);
+            match found {
+                Some(place) if !line.trim().is_empty() => {
+                    at += place + 1;
+                    lines[at - 1].to_owned()
+                }
+                _ => line.clone(),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn shown_output_is_compared() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let output = "way   64 B\nUC 4  27.0 MB/s\nWC 4  1.2 GB/s\ndone";
+    let missing_line = |shown: &str, varies| missing(&lines(shown), output, varies).map(str::to_owned);
+    let refused = |line: &str| Some(line.to_owned());
+    assert_eq!(missing_line("way  64 B\n...\nWC ... GB/s", None), None);
+    assert_eq!(missing_line("WC 4 1.2 GB/s\nway 64 B", None), refused("way 64 B"), "the order counts");
+    assert_eq!(missing_line("UC 4 28.0 MB/s", None), refused("UC 4 28.0 MB/s"));
+    assert_eq!(missing_line("UC 4", None), refused("UC 4"), "a whole line is compared");
+    assert_eq!(missing_line("UC ... GB/s", None), refused("UC ... GB/s"));
+    assert_eq!(missing_line("way 64 B\nUC 4 128 MB/s", Some("way")), None, "figures vary");
+    assert_eq!(missing_line("way 64 B\nUC 4 128 GB/s", Some("way")), refused("UC 4 128 GB/s"), "units do not");
+    let old = lines("way  64 B\n...\nUC 4 2 MB/s\nWC 4 1.1 MB/s");
+    assert_eq!(renewed(&old, output), lines("way   64 B\n...\nUC 4  27.0 MB/s\nWC 4 1.1 MB/s"));
+    assert_eq!(missing_line("way 64 B\n\nUC 4 128 MB/s", Some("way")), refused("UC 4 128 MB/s"), "to the blank line");
+}

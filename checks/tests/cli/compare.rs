@@ -1,0 +1,85 @@
+//! Two records against each other, as a script would do it after each change.
+
+use crate::folder::{Folder, card_with, small};
+use lanemark_record::{Comparison, Record, TargetKind};
+
+/// A folder with records of the default card, of one whose round trip is some 7 % longer, and of a formula.
+fn folder() -> Folder {
+    let slow = card_with(&[("one_way_ns = { value = 120", "one_way_ns = { value = 140")]);
+    let folder = Folder::with(&[("slow.toml", slow.as_bytes())]);
+    folder.good(&small("bench", "card-gen5-x16", &["--json", "--record", "a.json"]));
+    folder.good(&small("bench", "slow.toml", &["--json", "--record", "b.json"]));
+    folder.good(&small("predict", "card-gen5-x16", &["--json", "--record", "formula.json"]));
+    folder
+}
+
+/// The same record with something else in it.
+fn changed(folder: &Folder, from: &str, to: &str, change: fn(&mut Record)) {
+    let mut record = lanemark_record::read(&folder.path(from)).unwrap();
+    change(&mut record);
+    lanemark_record::write(&record, &folder.path(to)).unwrap();
+}
+
+#[test]
+fn what_became_slower_is_told_and_fails_where_that_is_asked_for() {
+    let folder = folder();
+    let outcome = folder.run(&["compare", "a.json", "b.json"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(outcome.out.contains("1 pair: 1 slower, 0 faster, 0 no difference seen, 0 undecided"), "{}", outcome.out);
+    let json: Comparison = serde_json::from_str(&folder.good(&["compare", "a.json", "b.json", "--json"])).unwrap();
+    let percent = 100.0 * (json.pairs[0].ratio.unwrap() - 1.0);
+    assert!(percent > 0.1, "{percent}");
+    // Tight: just below what it is fails, just above does not.
+    for (above, code) in [(percent - 1e-6, 1), (percent + 1e-6, 0)] {
+        let outcome = folder.run(&["compare", "a.json", "b.json", "--fail-above", &format!("{above}%")]);
+        assert_eq!(outcome.code, Some(code), "{above}: {}", outcome.err);
+        assert_eq!(outcome.err.contains("1 answer became slower by more than"), code == 1, "{}", outcome.err);
+    }
+    assert_eq!(folder.run(&["compare", "b.json", "a.json", "--fail-above", "0"]).code, Some(0), "faster is no failure");
+    assert_eq!(folder.run(&["compare", "a.json", "a.json", "--fail-above", "0"]).code, Some(0));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_and_the_reason_said() {
+    let folder = folder();
+    changed(&folder, "a.json", "real.json", |record| record.targets[0].kind = TargetKind::Real);
+    changed(&folder, "a.json", "emulated.json", |record| record.targets[0].kind = TargetKind::Emulated);
+    changed(&folder, "a.json", "old.json", |record| record.schema = 1);
+    changed(&folder, "a.json", "other.json", |record| record.answers[0].question = "other".to_owned());
+    changed(&folder, "a.json", "larger.json", |record| record.answers[0].size_bytes = 16);
+    changed(&folder, "a.json", "empty.json", |record| record.answers.clear());
+    for (first, second, reason) in [
+        ("a.json", "real.json", "is simulated and"),
+        ("real.json", "emulated.json", "an emulator's times say nothing"),
+        ("formula.json", "a.json", "is formulas only"),
+        ("a.json", "old.json", "schema 2 and the second 1"),
+        ("a.json", "other.json", "they answer other questions"),
+        ("a.json", "larger.json", "no answer of one has a partner"),
+        ("empty.json", "a.json", "the first record has no answers"),
+        ("a.json", "none.json", "reading none.json"),
+    ] {
+        let outcome = folder.run(&["compare", first, second, "--fail-above", "5%"]);
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{first} {second}: {}", outcome.err);
+        assert!(outcome.err.contains(reason), "{first} {second}: {}", outcome.err);
+    }
+}
+
+#[test]
+fn percentages_and_seconds_that_are_none_are_refused() {
+    let folder = folder();
+    for percent in ["-1", "x", "nan", "inf", "5 % more"] {
+        let argument = format!("--fail-above={percent}");
+        assert_eq!(folder.run(&["compare", "a.json", "a.json", &argument]).code, Some(2), "{percent}");
+        let argument = format!("--interval={percent}");
+        assert_eq!(folder.run(&small("bench", "card-gen5-x16", &[&argument])).code, Some(2), "{percent}");
+    }
+    for seconds in ["-1", "x", "nan", "86401", "1s"] {
+        let argument = format!("--budget={seconds}");
+        assert_eq!(folder.run(&small("bench", "card-gen5-x16", &[&argument])).code, Some(2), "{seconds}");
+    }
+    for option in [["--budget", "1"], ["--interval", "1"], ["--samples", "s.parquet"]] {
+        let outcome = folder.run(&small("predict", "card-gen5-x16", &option));
+        assert_eq!(outcome.code, Some(2), "{}", outcome.err);
+        assert!(outcome.err.contains("a formula takes no samples"), "{}", outcome.err);
+    }
+}
