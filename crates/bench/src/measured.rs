@@ -8,7 +8,7 @@ use lanemark_units::Ticks;
 pub(crate) struct Measured {
     /// The plan as it was run.
     pub(crate) plan: Plan,
-    /// Those that count, in the order they were taken; waits, traffic and bytes are those of the last visit.
+    /// Those that count, in the order they were taken; waits, traffic, bytes and delivery are those of the last visit.
     pub(crate) samples: Samples,
     /// The round of each of `samples.taken`.
     round: Vec<u64>,
@@ -50,6 +50,7 @@ impl Measured {
         }
         self.samples.waits.clone_from(&visit.waits);
         (self.samples.traffic, self.samples.confirmed) = (visit.traffic, visit.confirmed);
+        self.samples.delivery = visit.delivery;
         self.timer_costs.push(visit.timer_cost);
         self.timer_costs.sort_unstable();
         self.samples.timer_cost = self.timer_costs[self.timer_costs.len() / 2];

@@ -80,10 +80,7 @@ impl Machine for Rehearsal {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        match self.allowance.ask(plan) {
-            Ok(_) => Ok(()),
-            Err(refusal) => Err(refusal.into_unsupported(self.facts())),
-        }
+        self.allowance.ask(plan).map(drop).map_err(|refusal| refusal.into_unsupported(self.facts()))
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
