@@ -73,21 +73,21 @@ impl Target {
 
 /// A platform by preset name or file.
 pub fn platform(name: &str) -> Result<Platform, Failure> {
-    draft(name)?.complete().map_err(refused)
+    draft(name)?.complete().map_err(|error| refused(&error))
 }
 
-fn refused(error: PlatformError) -> Failure {
+fn refused(error: &PlatformError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
 /// A platform by preset name or file, some of whose numbers may be unknown.
 pub fn draft(name: &str) -> Result<Draft, Failure> {
     if let Some(found) = PRESETS.iter().find(|preset| preset.name == name) {
-        return Draft::parse(&format!("platforms/{name}.toml"), found.text).map_err(refused);
+        return Draft::parse(&format!("platforms/{name}.toml"), found.text).map_err(|error| refused(&error));
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     let bytes = input::read(Path::new(name), input::PLATFORM).map_err(|error| {
         Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', no address of a card (0000:01:00.0), and no readable file: {error}"))
     })?;
-    Draft::from_bytes(name, &bytes).map_err(refused)
+    Draft::from_bytes(name, &bytes).map_err(|error| refused(&error))
 }

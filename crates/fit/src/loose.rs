@@ -82,7 +82,7 @@ fn eigen(mut matrix: Vec<Vec<f64>>) -> (Vec<f64>, Vec<Vec<f64>>) {
     ((0..count).map(|i| matrix[i][i]).collect(), vectors)
 }
 
-/// Turns axes `p` and `q` so that the matrix has 0 where they meet.
+/// Turns axes `p` and `q`, which is the later one, so that the matrix has 0 where they meet.
 fn rotate(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
     if matrix[p][q] == 0.0 {
         return;
@@ -94,10 +94,9 @@ fn rotate(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize)
     for row in matrix.iter_mut().chain(vectors) {
         (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
     }
-    for column in 0..matrix.len() {
-        let (above, below) = (matrix[p][column], matrix[q][column]);
-        matrix[p][column] = cosine * above - sine * below;
-        matrix[q][column] = sine * above + cosine * below;
+    let (upper, lower) = matrix.split_at_mut(q);
+    for (above, below) in upper[p].iter_mut().zip(&mut lower[0]) {
+        (*above, *below) = (cosine * *above - sine * *below, sine * *above + cosine * *below);
     }
 }
 

@@ -13,12 +13,11 @@ pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     let mut roots: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, function) in diagnosis.functions.iter().enumerate() {
         let parent = function.parent.value().and_then(|parent| places.get(parent.as_deref()?).copied());
-        match parent.filter(|parent| *parent != place) {
-            Some(parent) => below.entry(parent).or_default().push(place),
-            None => {
-                let bus = function.address.rsplit_once(':').map_or(function.address.as_str(), |(bus, _)| bus);
-                roots.entry(bus).or_default().push(place);
-            }
+        if let Some(parent) = parent.filter(|parent| *parent != place) {
+            below.entry(parent).or_default().push(place);
+        } else {
+            let bus = function.address.rsplit_once(':').map_or(function.address.as_str(), |(bus, _)| bus);
+            roots.entry(bus).or_default().push(place);
         }
     }
     let mut drawing = Drawing {
@@ -63,18 +62,17 @@ impl Drawing<'_> {
     fn line(&self, place: usize, lead: &str) -> String {
         let function = &self.functions[place];
         let address = function.address.strip_prefix("0000:").unwrap_or(&function.address);
-        let link =
-            self.links.get(function.address.as_str()).map(|link| format!("   {}", state(link))).unwrap_or_default();
-        let (start, link) = (format!("{lead}{} ", clean(address)), link.trim_end().to_owned());
+        let edge =
+            self.links.get(function.address.as_str()).map_or_else(String::new, |link| format!("   {}", state(link)));
+        let start = format!("{lead}{} ", clean(address));
         let what = clean(&what(function));
-        let Some(width) = self.width.map(usize::from) else { return format!("{start}{what}{link}") };
-        let room = width.saturating_sub(start.chars().count() + link.chars().count());
+        let Some(width) = self.width.map(usize::from) else { return format!("{start}{what}{edge}") };
+        let room = width.saturating_sub(start.chars().count() + edge.chars().count());
         if what.chars().count() <= room {
-            return format!("{start}{what}{link}");
+            return format!("{start}{what}{edge}");
         }
         let kept: String = what.chars().take(room.saturating_sub(1)).collect();
-        let line = format!("{start}{kept}…{link}");
-        line.chars().take(width).collect()
+        format!("{start}{kept}…{edge}").chars().take(width).collect()
     }
 }
 
@@ -84,10 +82,8 @@ fn what(function: &Function) -> String {
     let name = function.name.value().or_else(|| function.class.value()).cloned();
     let name = name.or_else(|| ids.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")));
     let mut parts = vec![name.unwrap_or_else(|| "function".to_owned())];
-    if let Some(Some(port)) = function.port.value() {
-        if port != "endpoint" {
-            parts.push(port.clone());
-        }
+    if let Some(Some(port)) = function.port.value().filter(|port| port.as_deref() != Some("endpoint")) {
+        parts.push(port.clone());
     }
     if let Some(Some(driver)) = function.driver.value() {
         parts.push(format!("driver {driver}"));

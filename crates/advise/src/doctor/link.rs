@@ -183,7 +183,7 @@ mod tests {
     fn an_end_that_was_not_seen_is_said_and_is_no_finding() {
         let mut machine = trained(LinkSpeed::Gt8, 8);
         machine.functions[PORT].express = sample::unseen();
-        let diagnosis = crate::doctor::diagnose(&machine, &Default::default());
+        let diagnosis = crate::doctor::diagnose(&machine, &crate::doctor::Ask::default());
         assert!(diagnosis.findings.iter().all(|finding| !finding.check.starts_with("link_")));
         let blind = diagnosis.unseen.iter().filter(|unseen| unseen.what.starts_with("whether the link"));
         assert_eq!(blind.map(|unseen| unseen.functions.len()).collect::<Vec<_>>(), [1]);

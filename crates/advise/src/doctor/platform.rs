@@ -4,7 +4,7 @@ use super::Ask;
 use super::case::Case;
 use super::memory_type::memory_bars;
 use super::requests::tags;
-use lanemark_inventory::{Address, Function, Inventory};
+use lanemark_inventory::{Address, Function, Inventory, Why};
 use lanemark_platform::Draft;
 use lanemark_units::format_size;
 use lanemark_wire::config::{BarKind, ConfigSpace};
@@ -89,6 +89,16 @@ pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, No
 fn quoted(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     toml::Value::String(visible).to_string()
+}
+
+/// What a platform needs and was not seen.
+fn unseen(function: &Function, what: &'static str, why: Option<&Why>) -> NoPlatform {
+    NoPlatform::Unseen {
+        address: function.address.to_string(),
+        what,
+        because: why.map_or_else(|| "the source does not say it".to_owned(), Why::because),
+        enable: why.map_or_else(|| "read the machine itself".to_owned(), Why::enable),
+    }
 }
 
 struct File {
@@ -184,15 +194,9 @@ impl File {
 
     fn link(&mut self, inventory: &Inventory, function: &Function) -> Result<(), NoPlatform> {
         let address = function.address.to_string();
-        let unseen = |what, because: String, enable: String| NoPlatform::Unseen {
-            address: address.clone(),
-            what,
-            because,
-            enable,
-        };
         let Some(express) = function.pcie() else {
             return Err(match function.express.why() {
-                Some(why) => unseen("its PCI Express capability", why.because(), why.enable()),
+                Some(why) => unseen(function, "its PCI Express capability", Some(why)),
                 None => NoPlatform::CannotSay {
                     address,
                     what: "it has no PCI Express capability: a conventional or virtual device has no link".to_owned(),
@@ -207,7 +211,7 @@ impl File {
         let Some(rate) = rate else {
             let why = function.link().and_then(|link| link.speed.why());
             return Err(match why {
-                Some(why) => unseen("the state of its link", why.because(), why.enable()),
+                Some(why) => unseen(function, "the state of its link", Some(why)),
                 None => NoPlatform::CannotSay { address, what: "it has no link".to_owned() },
             });
         };
@@ -216,13 +220,7 @@ impl File {
             return Err(NoPlatform::CannotSay { address, what });
         }
         let Some(mps) = express.mps.get() else {
-            let why = express.mps.why();
-            let because = why.map(lanemark_inventory::Why::because).unwrap_or_default();
-            return Err(unseen(
-                "its Max_Payload_Size",
-                because,
-                why.map(lanemark_inventory::Why::enable).unwrap_or_default(),
-            ));
+            return Err(unseen(function, "its Max_Payload_Size", express.mps.why()));
         };
         self.line("\n[link]");
         self.given("generation", rate.generation);
@@ -258,24 +256,13 @@ impl File {
 
     fn bars(&mut self, function: &Function) -> Result<(), NoPlatform> {
         let address = function.address.to_string();
-        let unseen = |what, because: String, enable: String| NoPlatform::Unseen {
-            address: address.clone(),
-            what,
-            because,
-            enable,
-        };
-        let regions = match (function.regions.known(), function.regions.why()) {
-            (Some(regions), _) => regions,
-            (None, why) => {
-                let because = why.map(lanemark_inventory::Why::because).unwrap_or_default();
-                let enable = why.map(lanemark_inventory::Why::enable).unwrap_or_default();
-                return Err(unseen("its BARs", because, enable));
-            }
+        let Some(regions) = function.regions.known() else {
+            return Err(unseen(function, "its BARs", function.regions.why()));
         };
         let memory = regions.iter().filter(|region| region.bar().is_some() && region.space != BarKind::Io);
         for region in memory {
             if let Some(why) = region.bytes.why().or(region.base.why()) {
-                return Err(unseen("the size or place of a BAR", why.because(), why.enable()));
+                return Err(unseen(function, "the size or place of a BAR", Some(why)));
             }
         }
         let bars: Vec<_> = memory_bars(function).filter(|(.., bytes)| *bytes >= 16).collect();

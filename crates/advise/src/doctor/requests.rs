@@ -61,7 +61,7 @@ fn readers<'a>(case: &Case<'a>, found: &mut Found) -> Vec<Reader<'a>> {
         let (mps, mrrs) = (express.mps.get(), express.mrrs.get());
         match (mps, mrrs, tags(express, rate.generation)) {
             (Some(mps), Some(mrrs), Some(tags)) => {
-                readers.push(Reader { place, function, express, rate, mps, mrrs, tags })
+                readers.push(Reader { place, function, express, rate, mps, mrrs, tags });
             }
             (Some(_), Some(_), None) => {
                 let because = "it does not say whether tags of 8 or 10 bits are on";

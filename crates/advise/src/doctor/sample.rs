@@ -108,21 +108,21 @@ pub(crate) fn config(change: impl FnOnce(&mut [u8])) -> Vec<u8> {
 pub(crate) fn express(machine: &mut Inventory, place: usize) -> &mut Express {
     match &mut machine.functions[place].express {
         Seen::Known(Some(express)) => express,
-        other => panic!("no PCI Express capability: {other:?}"),
+        Seen::Known(None) | Seen::Unseen(_) => panic!("no PCI Express capability"),
     }
 }
 
 pub(crate) fn link(machine: &mut Inventory, place: usize) -> &mut Link {
     match &mut express(machine, place).link {
         Seen::Known(Some(link)) => link,
-        other => panic!("no link: {other:?}"),
+        Seen::Known(None) | Seen::Unseen(_) => panic!("no link"),
     }
 }
 
 pub(crate) fn bar(machine: &mut Inventory, place: usize) -> &mut Region {
     match &mut machine.functions[place].regions {
         Seen::Known(regions) => &mut regions[0],
-        other => panic!("no regions: {other:?}"),
+        Seen::Unseen(_) => panic!("no regions"),
     }
 }
 
