@@ -20,10 +20,10 @@ use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::question::{LeftOut, Question};
-use crate::sampling::{answer, measure};
+use crate::sampling::{Measured, answer, measure};
 use lanemark_machine::{Access, Channel, Clockwork, Facts, Fence, Lane, Machine, Op, Plan, Span, Stream, Verb, Width};
 use lanemark_record::{Answer, Detail, Pair, Quantity};
-use lanemark_units::{BarOffset, MemoryType};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -33,7 +33,7 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 8,
-    most_passes: 1 << 14,
+    most_passes: MESSAGES,
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: false,
@@ -42,8 +42,14 @@ pub const QUESTION: Question = Question {
 
 /// Cores of which all pairs are asked: 66.
 const MOST_CORES: u32 = 12;
+/// Messages each way in one sample.
+const MESSAGES: u64 = 32;
 /// Samples of a pair: many, because a core that is shared spoils many.
-const SAMPLES: usize = 101;
+const SAMPLES: usize = 500;
+/// Samples that are taken in one go.
+const BATCH: usize = 100;
+/// The time of all samples after which no more are taken, in nanoseconds.
+const LONGEST_NS: f64 = 5e8;
 /// Bytes between two lines, so that no prefetcher takes one for the other's neighbour.
 const APART: u64 = 4096;
 
@@ -123,21 +129,43 @@ pub(crate) fn exchange(pair: Pair, there: Channel, back: Channel, passes: u64) -
 }
 
 fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
-    let effort = Effort { samples: effort.samples.max(SAMPLES), ..*effort };
     if case.through == Through::Memory {
         // The line is dropped before a sample, so that a second pass would find it in a cache.
+        let effort = Effort { samples: effort.samples.max(BATCH), ..*effort };
         let measured = measure(machine, &plan(case, 1), 1, &effort)?;
         let loads = measured.per_pass_issue_ns();
         let answer = answer(question, case, machine.facts(), &measured.with_latencies(loads));
         return Ok(Answer { quantity: Quantity::RoundTripLatency, ..answer });
     }
-    let measured = measure(machine, &plan(case, 1), question.most_passes, &effort)?;
-    let one_way = measured.per_pass_issue_ns().iter().map(|ns| ns / 2.0).collect();
+    let (measured, one_way) = exchanged(machine, &plan(case, MESSAGES), effort)?;
     let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(one_way));
     if let Through::Lines { pair, .. } = case.through {
         answer.detail = Some(Detail::Pair(pair));
     }
     Ok(answer)
+}
+
+/// Samples of an exchange, and the time of one message in each.
+///
+/// A pass count that settles by itself would settle on the wrong one where a core is shared: a first sample that
+/// waits for the other thread's turn takes milliseconds. So the passes are the plan's, and there are many samples: as
+/// long as both threads have their turn, hundreds are taken undisturbed.
+pub(crate) fn exchanged(
+    machine: &mut dyn Machine,
+    plan: &Plan,
+    effort: &Effort,
+) -> Result<(Measured, Vec<f64>), BenchError> {
+    let effort = Effort { samples: BATCH, sample_length: Ticks::ZERO, plan_length: Ticks::NEVER, ..*effort };
+    let (mut one_way, mut spent_ns) = (Vec::new(), 0.0);
+    loop {
+        let measured = measure(machine, plan, plan.passes, &effort)?;
+        let round_trips = measured.per_pass_issue_ns();
+        spent_ns += round_trips.iter().sum::<f64>() * plan.passes as f64;
+        one_way.extend(round_trips.iter().map(|ns| ns / 2.0));
+        if one_way.len() >= SAMPLES || spent_ns >= LONGEST_NS {
+            return Ok((measured, one_way));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! and the wake is what it costs to wait for an interrupt instead of polling.
 
 use crate::case::{Axes, Case, Through};
-use crate::core_to_core::exchange;
+use crate::core_to_core::{exchange, exchanged};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::question::Question;
@@ -33,6 +33,9 @@ pub const QUESTION: Question = Question {
     left_out: |_| None,
 };
 
+/// Wakes each way in one sample.
+const WAKES: u64 = 4;
+
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
     let calls = KernelCall::ALL.map(Through::Kernel).into_iter();
     let wake = (facts.cores > 1).then_some(Through::Wake(Pair { from_core: 0, to_core: 1 }));
@@ -51,9 +54,11 @@ fn plan(case: &Case, passes: u64) -> Plan {
 }
 
 fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
-    let measured = measure(machine, &plan(case, 1), question.most_passes, effort)?;
-    let Through::Wake(pair) = case.through else { return Ok(answer(question, case, machine.facts(), &measured)) };
-    let one_way = measured.per_pass_issue_ns().iter().map(|ns| ns / 2.0).collect();
+    let Through::Wake(pair) = case.through else {
+        let measured = measure(machine, &plan(case, 1), question.most_passes, effort)?;
+        return Ok(answer(question, case, machine.facts(), &measured));
+    };
+    let (measured, one_way) = exchanged(machine, &plan(case, WAKES), effort)?;
     let mut answer = answer(question, case, machine.facts(), &measured.with_latencies(one_way));
     answer.detail = Some(Detail::Pair(pair));
     Ok(answer)
