@@ -98,5 +98,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
         Through::Copy { is_cold: true } => vec![Op::FlushLines(zone)],
         _ => Vec::new(),
     };
-    Plan { before, ..Plan::on_one_core(vec![copy], passes) }
+    // What somebody else left in the caches is not this copy's affair.
+    let warmup_passes = u64::from(case.through != Through::Copy { is_cold: true });
+    Plan { before, warmup_passes, ..Plan::on_one_core(vec![copy], passes) }
 }

@@ -1,11 +1,11 @@
 //! What this machine's own memory says: copies, another core, and what a loop costs beside one in C.
 
 use crate::row;
-use lanemark_bench::{Axes, Effort, ask, question};
+use lanemark_bench::{Axes, Case, Effort, Through, ask, question};
 use lanemark_hw::HostMemory;
-use lanemark_machine::{Access, BlockCopy, Machine, Op, Plan, Samples, Span, Width};
+use lanemark_machine::{Access, Machine, Plan, Samples, Width};
 use lanemark_record::Summary;
-use lanemark_units::{BarOffset, MemoryType, Ticks, format_size};
+use lanemark_units::{Ticks, format_size};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -13,20 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rounds of the copies: each takes little, and their differences are small.
 const ROUNDS: usize = 21;
-/// Bytes that a cold sample goes through, and a hot one at least.
-const ZONE: u64 = 1 << 20;
-
-const SINGLE: [Access; 9] = [
-    Access::Memcpy,
-    Access::RepMovsb,
-    Access::Plain(Width::B16),
-    Access::Plain(Width::B32),
-    Access::Plain(Width::B64),
-    Access::NonTemporal(Width::B16),
-    Access::NonTemporal(Width::B32),
-    Access::NonTemporal(Width::B64),
-    Access::Movdir64b,
-];
+/// Bytes that a hot sample copies at least.
+const HOT_BYTES: u64 = 256 << 10;
 
 /// Everything about the host.
 pub fn host() {
@@ -41,15 +29,25 @@ pub fn host() {
 
 /// `copy_to_device` beside the best single copy of each size, hot and cold.
 fn copies(machine: &mut HostMemory) {
-    let singles: Vec<Access> = SINGLE.into_iter().filter(|access| machine.facts().stores.contains(access)).collect();
+    let Some(copies) = question("copy_routines") else { return };
+    let axes = Axes { sizes: Some((6..=22).map(|bits| 1 << bits).collect()), ..Axes::default() };
+    let cases = (copies.cases)(machine.facts(), &axes);
     let mut worst: Option<(f64, String)> = None;
     for is_cold in [false, true] {
-        for size in (6..=22).map(|bits| 1_u64 << bits) {
-            let Some((ratios, best)) = copy_ratios(machine, &singles, size, is_cold) else {
+        for size in axes.sizes.iter().flatten() {
+            let of_size = |case: &&Case| case.size == *size && case.through == Through::Copy { is_cold };
+            let plans: Vec<(Access, Plan)> = cases
+                .iter()
+                .filter(of_size)
+                .map(|case| {
+                    let passes = if is_cold { 1 } else { (HOT_BYTES / size).max(1) };
+                    (case.access, (copies.plan)(case, passes))
+                })
+                .collect();
+            let Some((ratios, best)) = copy_ratios(machine, &plans) else {
                 return println!("copy_to_device was not measured");
             };
-            let destination = if is_cold { "cold" } else { "hot" };
-            let what = format!("{} {destination}", format_size(size));
+            let what = format!("{} {}", format_size(*size), if is_cold { "cold" } else { "hot" });
             let median = Summary::of(&ratios).map_or(f64::NAN, |summary| summary.median);
             if worst.as_ref().is_none_or(|worst| median < worst.0) {
                 worst = Some((median, what.clone()));
@@ -63,27 +61,22 @@ fn copies(machine: &mut HostMemory) {
 }
 
 /// Round by round, the rate of ours over that of the routine with the least median time, and which one that is.
-fn copy_ratios(machine: &mut HostMemory, singles: &[Access], size: u64, is_cold: bool) -> Option<(Vec<f64>, Access)> {
-    let ours = singles.len();
-    let mut times: Vec<Vec<f64>> = vec![Vec::new(); ours + 1];
+fn copy_ratios(machine: &mut HostMemory, plans: &[(Access, Plan)]) -> Option<(Vec<f64>, Access)> {
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); plans.len()];
     for _ in 0..ROUNDS {
-        for (access, times) in singles.iter().chain([&Access::CopyToDevice]).zip(&mut times) {
-            let len = if is_cold { ZONE.max(size) } else { size };
-            let zone = Span { at: BarOffset { bar: 0, offset: 0 }, len, memory_type: MemoryType::Wb };
-            let copy = Op::Copy(BlockCopy { access: *access, zone, block_bytes: size });
-            let before = if is_cold { vec![Op::FlushLines(zone)] } else { Vec::new() };
-            let passes = if is_cold { 1 } else { (ZONE / 4 / size).max(1) };
-            let plan = Plan { before, ..Plan::on_one_core(vec![copy], passes) };
+        for ((_, plan), times) in plans.iter().zip(&mut times) {
             let mut samples = Samples::wanted(5);
-            machine.run(&plan, &mut samples).ok()?;
+            machine.run(plan, &mut samples).ok()?;
             let delivered: Vec<f64> = samples.taken.iter().map(|sample| sample.delivered.as_ns()).collect();
             times.push(Summary::of(&delivered)?.median);
         }
     }
     let median = |times: &[f64]| Summary::of(times).map_or(f64::INFINITY, |summary| summary.median);
-    let best = (0..ours).min_by(|a, b| median(&times[*a]).total_cmp(&median(&times[*b])))?;
+    let ours = plans.iter().position(|plan| plan.0 == Access::CopyToDevice)?;
+    let singles = (0..plans.len()).filter(|place| *place != ours);
+    let best = singles.min_by(|a, b| median(&times[*a]).total_cmp(&median(&times[*b])))?;
     let ratios = times[best].iter().zip(&times[ours]).map(|(single, ours)| single / ours).collect();
-    Some((ratios, singles[best]))
+    Some((ratios, plans[best].0))
 }
 
 /// A message to another core, with the machine to itself and with a spinning thread for every core.

@@ -18,23 +18,31 @@ use std::time::{Duration, Instant};
 /// For each size class the routine that was the fastest when it was measured.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyTable {
-    /// By the number of bits of the length less one: the lengths above one power of two, up to the next.
+    /// By [`class`].
     copies: [Copy; CLASSES],
     accesses: [Access; CLASSES],
 }
 
-const CLASSES: usize = usize::BITS as usize + 1;
+const CLASSES: usize = usize::BITS as usize;
 /// The class of 64 B, the first that is measured. What is shorter goes by `memcpy`.
-const FIRST: usize = 6;
-/// The class of 4 MiB, the last that is measured. What is longer goes as 4 MiB does.
-const LAST: usize = 22;
+const FIRST: usize = class(64);
+/// The class of 4 MiB, the last that is measured. What is longer goes as 4 MiB does, and so does nothing at all.
+const LAST: usize = class(4 << 20);
 
+/// The lengths above one power of two, up to the next, are one class. Three instructions, because a copy of 64 B
+/// takes only a few times as many.
 const fn class(len: usize) -> usize {
-    (usize::BITS - len.saturating_sub(1).leading_zeros()) as usize
+    (len.wrapping_sub(1) | 1).ilog2() as usize
 }
 
-/// Bytes that one sample copies at least, so that it is long beside its timestamps.
-const SAMPLE_BYTES: usize = 32 << 10;
+/// The longest length of a class.
+const fn longest(class: usize) -> usize {
+    2 << class
+}
+
+/// Bytes that one sample copies at least, so that it is long beside its timestamps and its caches are in a steady
+/// state.
+const SAMPLE_BYTES: usize = 256 << 10;
 /// Samples of every routine before the slow ones are given up.
 const TRIALS: usize = 3;
 /// How many times the fastest one's time a routine may take to be tried on.
@@ -48,7 +56,7 @@ impl CopyTable {
     /// # Errors
     /// What `mmap` said.
     pub(crate) fn measured(destination: Destination, limit: Duration) -> Result<CopyTable, Errno> {
-        let most = 1 << LAST;
+        let most = longest(LAST);
         let (mut to, mut from) = (Buffer::new(most)?, Buffer::new(most)?);
         pattern::fill(from.bytes_mut(), 1);
         // SAFETY: two mappings of that length, which nobody else has.
@@ -72,9 +80,9 @@ impl CopyTable {
             ROUTINES.into_iter().filter(|(access, _)| cpu.lacks(Verb::Store, *access).is_none()).collect();
         let mut table = CopyTable { copies: [there[0].1; CLASSES], accesses: [there[0].0; CLASSES] };
         let begun = Instant::now();
-        let sizes = (FIRST..=LAST).filter(|class| 1 << class <= most).count().max(1) as u32;
-        for (place, class) in (FIRST..=LAST).filter(|class| 1 << class <= most).enumerate() {
-            let len = 1 << class;
+        let sizes = (FIRST..=LAST).filter(|class| longest(*class) <= most).count().max(1) as u32;
+        for (place, class) in (FIRST..=LAST).filter(|class| longest(*class) <= most).enumerate() {
+            let len = longest(class);
             let count = match destination {
                 Destination::Hot => 1,
                 Destination::Cold => (SAMPLE_BYTES.min(most) / len).max(1),
@@ -120,7 +128,8 @@ impl CopyTable {
     }
 }
 
-/// The routine with the least median time, each tried in turn.
+/// The routine with the least time, each tried in turn. Times are compared by their lower quartile, because whoever
+/// else uses the machine only makes them longer.
 ///
 /// # Safety
 /// As for [`Blocks::timed`].
@@ -137,16 +146,7 @@ unsafe fn fastest(
         interrupted: &NEVER,
         delivery: Delivery::Drained,
     };
-    let passes = match destination {
-        Destination::Hot => (SAMPLE_BYTES / blocks.len).max(1) as u64,
-        Destination::Cold => 1,
-    };
     let mut tried: Vec<((Access, Copy), Vec<u64>)> = there.iter().map(|one| (*one, Vec::new())).collect();
-    let median = |cycles: &[u64]| {
-        let mut sorted = cycles.to_vec();
-        sorted.sort_unstable();
-        sorted[sorted.len() / 2]
-    };
     for round in 0..ENOUGH {
         if round >= TRIALS && Instant::now() >= until {
             break;
@@ -154,19 +154,32 @@ unsafe fn fastest(
         for ((_, copy), cycles) in &mut tried {
             // SAFETY: handed on to the caller.
             let stamps = unsafe {
-                if destination == Destination::Cold {
-                    flush_lines(blocks.to, blocks.len * blocks.count);
+                match destination {
+                    Destination::Hot => {
+                        // What the routine before left in the caches is not this one's affair.
+                        blocks.timed(*copy, &limits, 0, 1);
+                        blocks.timed(*copy, &limits, 0, (SAMPLE_BYTES / blocks.len).max(1) as u64)
+                    }
+                    Destination::Cold => {
+                        flush_lines(blocks.to, blocks.len * blocks.count);
+                        blocks.timed(*copy, &limits, 0, 1)
+                    }
                 }
-                blocks.timed(*copy, &limits, 0, passes)
             };
             cycles.push(stamps.delivered.saturating_sub(stamps.start));
         }
         if round + 1 == TRIALS {
-            let least = tried.iter().map(|(_, cycles)| median(cycles)).min().unwrap_or(0);
-            tried.retain(|(_, cycles)| median(cycles) as f64 <= least as f64 * IN_THE_RUNNING);
+            let least = tried.iter().map(|(_, cycles)| lower_quartile(cycles)).min().unwrap_or(0);
+            tried.retain(|(_, cycles)| lower_quartile(cycles) as f64 <= least as f64 * IN_THE_RUNNING);
         }
     }
-    tried.iter().min_by_key(|(_, cycles)| median(cycles)).map_or(there[0], |(one, _)| *one)
+    tried.iter().min_by_key(|(_, cycles)| lower_quartile(cycles)).map_or(there[0], |(one, _)| *one)
+}
+
+fn lower_quartile(cycles: &[u64]) -> u64 {
+    let mut sorted = cycles.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 4).copied().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -175,10 +188,11 @@ mod tests {
 
     #[test]
     fn a_class_ends_with_its_power_of_two() {
-        for (len, wanted) in [(0, 0), (1, 0), (2, 1), (64, 6), (65, 7), (128, 7), (129, 8), (4 << 20, 22)] {
+        for (len, wanted) in [(1, 0), (2, 0), (3, 1), (64, 5), (65, 6), (128, 6), (129, 7), (4 << 20, 21)] {
             assert_eq!(class(len), wanted, "{len}");
+            assert!(len <= longest(wanted) && longest(wanted) < 2 * len.max(2), "{len}");
         }
-        assert!(class(usize::MAX) < CLASSES);
+        assert!(class(usize::MAX) < CLASSES && class(0) < CLASSES);
     }
 
     #[test]
