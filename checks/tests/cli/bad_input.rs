@@ -190,11 +190,11 @@ fn what_never_ends_is_not_read() {
 fn what_is_no_record_is_refused() {
     let folder = Folder::new();
     let record = folder.good(&small("predict", "card-gen5-x16", &["--json"]));
-    let newer = record.replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let newer = record.replacen("\"schema\": 2", "\"schema\": 3", 1);
     let alien = record.replacen("\"interrupted\"", "\"interupted\"", 1);
     let files: [(&str, &[u8], &[&str]); 6] = [
         ("half.json", &record.as_bytes()[..record.len() / 2], &["half.json: line", "EOF"]),
-        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 2", "reads up to 1"]),
+        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 3", "reads up to 2"]),
         ("alien.json", alien.as_bytes(), &["alien.json: line", "interupted"]),
         ("empty.json", b"", &["empty.json: line 1"]),
         ("latin.json", b"{\n\"\xe9\"", &["latin.json: line 2", "not UTF-8"]),

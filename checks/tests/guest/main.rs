@@ -84,7 +84,7 @@ fn programs() -> [&'static Path; 4] {
         program
     });
     [
-        Path::new("/work/wt/doctor/target/debug/lanemark"),
+        lanemark(),
         Path::new(env!("CARGO_BIN_EXE_promises")),
         Path::new(env!("CARGO_BIN_EXE_touch-card")),
         hello,

@@ -190,6 +190,16 @@ enum lanemark_status lanemark_write_burst(struct lanemark_mapping *mapping,
                                           size_t count);
 
 /**
+ * Measures, for about `limit_ms` milliseconds, which copy is the fastest for each length to this very mapping; from then on
+ * `lanemark_copy_to` uses it. Overwrites the range, up to 4 MiB of it.
+ *
+ * # Safety
+ * As for `lanemark_poke`.
+ */
+enum lanemark_status lanemark_calibrate(struct lanemark_mapping *mapping,
+                                        uint32_t limit_ms);
+
+/**
  * Copies `len` bytes to storage from `offset` of the BAR on. In which order and how wide is the copy's own affair.
  *
  * # Safety

@@ -18,7 +18,7 @@ pub fn here(paper: &Paper, machine: &mut dyn Machine) -> Result<Vec<Here>, Exper
     let mut found = Vec::new();
     for figure in &experiment.figures {
         for wanted in &figure.here {
-            let published = experiment.published.get(&figure.id).and_then(|row| row.target());
+            let published = experiment.published.get(&figure.id).and_then(crate::figure::Published::target);
             found.push(row(figure, wanted, published, machine).map_err(|message| ExperimentError::Figure {
                 paper: paper.name.to_owned(),
                 id: figure.id.clone(),

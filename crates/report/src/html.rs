@@ -108,8 +108,11 @@ struct MatrixPart {
     name: String,
     cores: Vec<u32>,
     /// A row for each core; each cell with its figure and its shade in percent.
-    rows: Vec<(u32, Vec<Option<(String, f64)>>)>,
+    rows: Vec<(u32, Vec<MatrixCell>)>,
 }
+
+/// A figure and its shade in percent, where there is one.
+type MatrixCell = Option<(String, f64)>;
 
 /// One curve with its picture.
 struct CurveDrawing {

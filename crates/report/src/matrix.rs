@@ -36,18 +36,19 @@ impl Matrix {
                 names.push(name);
             }
         }
-        names.into_iter().map(|name| Matrix::way(name, answers.iter().filter(|answer| answer.0 == name))).collect()
+        names.into_iter().map(|name| Matrix::way(name, &answers)).collect()
     }
 
-    fn way<'a>(name: &str, answers: impl Iterator<Item = &'a (&'a str, CorePair, Option<f64>)> + Clone) -> Matrix {
-        let mut cores: Vec<u32> = answers.clone().flat_map(|(_, pair, _)| [pair.from_core, pair.to_core]).collect();
+    fn way(name: &str, answers: &[(&str, CorePair, Option<f64>)]) -> Matrix {
+        let answers = || answers.iter().filter(|answer| answer.0 == name);
+        let mut cores: Vec<u32> = answers().flat_map(|(_, pair, _)| [pair.from_core, pair.to_core]).collect();
         cores.sort_unstable();
         cores.dedup();
         let found = |from: u32, to: u32| {
             let is = |pair: &CorePair, from, to| pair.from_core == from && pair.to_core == to;
-            let direct = answers.clone().find(|(_, pair, _)| is(pair, from, to));
+            let direct = answers().find(|(_, pair, _)| is(pair, from, to));
             // A round trip is the same from the other end.
-            direct.or_else(|| answers.clone().find(|(_, pair, _)| is(pair, to, from))).and_then(|answer| answer.2)
+            direct.or_else(|| answers().find(|(_, pair, _)| is(pair, to, from))).and_then(|answer| answer.2)
         };
         let row = |from: u32| cores.iter().map(|to| found(from, *to).filter(|_| from != *to)).collect();
         Matrix { name: name.to_owned(), cells: cores.iter().map(|from| row(*from)).collect(), cores }
