@@ -76,7 +76,7 @@ fn the_slowest_link_on_the_way_is_in_the_record() {
     let record = record(&mut guest, "--on 0000:04:00.0 --bar 0:0..4KiB --question mmio_read_latency");
     let card = &record["targets"][0]["card"];
     assert_eq!(card["ranges"][0]["kind"], "registers");
-    let trained = serde_json::json!({ "device": "0000:00:03.0", "generation": 1, "lanes": 1 });
+    let trained = serde_json::json!({ "device": "0000:00:03.0", "generation": 1, "width_lanes": 1 });
     assert!(card["links"].as_array().unwrap().contains(&trained), "{card}");
 }
 

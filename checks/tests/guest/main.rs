@@ -83,10 +83,5 @@ fn programs() -> [&'static Path; 4] {
         compile_c_example(&program, &[archive.to_str().unwrap(), "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
         program
     });
-    [
-        lanemark(),
-        Path::new(env!("CARGO_BIN_EXE_promises")),
-        Path::new(env!("CARGO_BIN_EXE_touch-card")),
-        hello,
-    ]
+    [lanemark(), Path::new(env!("CARGO_BIN_EXE_promises")), Path::new(env!("CARGO_BIN_EXE_touch-card")), hello]
 }

@@ -46,10 +46,8 @@ fn end_on_ctrl_c() -> Result<(), Failure> {
 /// `lanemark reproduce`
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     end_on_ctrl_c()?;
-    let mut host = match args.host {
-        true => Some(HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?),
-        false => None,
-    };
+    let mut host =
+        if args.host { Some(HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?) } else { None };
     let mut found = Vec::new();
     for paper in papers(&args.papers)? {
         let bar = progress(0);

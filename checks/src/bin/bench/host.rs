@@ -103,7 +103,7 @@ fn other_core(machine: &mut HostMemory) {
         .collect();
     let (hogged, warned) = rounds();
     is_over.store(true, Ordering::Relaxed);
-    let ended = hogs.into_iter().map(std::thread::JoinHandle::join).filter(Result::is_ok).count();
+    let ended = hogs.into_iter().flat_map(std::thread::JoinHandle::join).count();
     let ratios = quiet.iter().zip(&hogged).map(|(quiet, hogged)| hogged / quiet).collect();
     row("core_to_core, one line, one way, ns", quiet);
     row(&format!("  with {ended} threads that hog the cores, ns"), hogged);
@@ -125,10 +125,10 @@ fn instructions() {
                 row("  extra instructions for each access", vec![(ours - theirs).max(0.0)]);
             }
             (None, _) => {
-                println!("instructions, {what}: our loop was not found in the disassembly (objdump is needed)")
+                println!("instructions, {what}: our loop was not found in the disassembly (objdump is needed)");
             }
             (_, None) => {
-                println!("instructions, {what}: the loop in C was not compiled or found (cc and objdump are needed)")
+                println!("instructions, {what}: the loop in C was not compiled or found (cc and objdump are needed)");
             }
         }
     }
