@@ -96,7 +96,7 @@ fn two_humps_are_mostly_called_two() {
     let mut random = fastrand::Rng::with_seed(7);
     let pair = |random: &mut fastrand::Rng, apart: f64, spread: f64, count: usize| {
         let one = |place: usize, random: &mut fastrand::Rng| {
-            (if place % 2 == 0 { 1.0 } else { apart }) * (1.0 + spread * normal(random))
+            (if place.is_multiple_of(2) { 1.0 } else { apart }) * (1.0 + spread * normal(random))
         };
         (0..count).map(|place| one(place, random)).collect::<Vec<f64>>()
     };
