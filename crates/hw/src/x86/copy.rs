@@ -175,7 +175,11 @@ macro_rules! vectors {
                     from = inout(reg) from,
                     len = inout(reg) len,
                     width = const $width,
-                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    // Those of any variant: `vzeroupper` writes half of the first sixteen.
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                    out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                    out("zmm16") _, out("zmm17") _, out("zmm18") _, out("zmm19") _,
                     options(nostack),
                 );
                 if len != 0 {
@@ -210,6 +214,48 @@ unsafe fn movdir64b(mut to: *mut u8, mut from: *const u8, mut len: usize) {
     }
 }
 
+/// As [`routine`] of 64 B plain stores, without a call: for lengths of which the call is a good part.
+///
+/// # Safety
+/// As for [`Copy`].
+#[inline(always)]
+#[allow(clippy::inline_always)] // That is what it is for.
+pub(crate) unsafe fn plain64_in_line(to: *mut u8, from: *const u8, len: usize) {
+    let whole = len & !63;
+    // SAFETY: handed on to the caller: whole pieces first, and what they leave behind them; all registers
+    // written are declared.
+    unsafe {
+        asm!(
+            "sub {left}, 128",
+            "jb 3f",
+            ".p2align 5",
+            "2:",
+            "vmovdqu64 zmm16, zmmword ptr [{from} + {at}]",
+            "vmovdqu64 zmm17, zmmword ptr [{from} + {at} + 64]",
+            "vmovdqu64 zmmword ptr [{to} + {at}], zmm16",
+            "vmovdqu64 zmmword ptr [{to} + {at} + 64], zmm17",
+            "add {at}, 128",
+            "sub {left}, 128",
+            "jae 2b",
+            "3:",
+            "test {left:e}, 64",
+            "jz 4f",
+            "vmovdqu64 zmm16, zmmword ptr [{from} + {at}]",
+            "vmovdqu64 zmmword ptr [{to} + {at}], zmm16",
+            "4:",
+            left = inout(reg) whole => _,
+            at = inout(reg) 0_usize => _,
+            from = in(reg) from,
+            to = in(reg) to,
+            out("zmm16") _, out("zmm17") _,
+            options(nostack),
+        );
+        if whole != len {
+            few(to.add(whole), from.add(whole), len - whole);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,13 +263,21 @@ mod tests {
     use crate::x86::pattern;
     use lanemark_machine::Verb;
 
+    /// As a routine, so that it can be tested as one.
+    unsafe fn in_line(to: *mut u8, from: *const u8, len: usize) {
+        // SAFETY: handed on to the caller.
+        unsafe { plain64_in_line(to, from, len) }
+    }
+
     #[test]
     fn every_routine_copies_its_bytes_and_no_others_from_anywhere_to_anywhere() {
         let cpu = Cpu::detected();
         let mut source = vec![0; 4096];
         pattern::fill(&mut source, 1);
         let mut to = vec![0_u8; 4096];
-        for (access, copy) in ROUTINES.into_iter().filter(|(access, _)| cpu.lacks(Verb::Store, *access).is_none()) {
+        let in_line = (Access::Plain(Width::B64), in_line as Copy);
+        let all = ROUTINES.into_iter().chain([in_line]);
+        for (access, copy) in all.filter(|(access, _)| cpu.lacks(Verb::Store, *access).is_none()) {
             for len in (0..200).chain([255, 256, 257, 511, 512, 1000, 2048, 2049]) {
                 for (start, from) in [(0, 0), (1, 0), (64, 3), (127, 64), (40, 9), (33, 1)] {
                     to.fill(0);

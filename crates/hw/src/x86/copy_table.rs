@@ -3,13 +3,13 @@
 #![allow(unsafe_code)]
 
 use super::buffer::Buffer;
-use super::copy::{Blocks, Copy, ROUTINES};
+use super::copy::{Blocks, Copy, ROUTINES, plain64_in_line};
 use super::cpu::Cpu;
 use super::flush::flush_lines;
 use super::pattern;
 use super::sample::{Delivery, Limits, Stamps, timed};
 use crate::Destination;
-use lanemark_machine::{Access, Verb};
+use lanemark_machine::{Access, Verb, Width};
 use rustix::io::Errno;
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
@@ -21,6 +21,8 @@ pub(crate) struct CopyTable {
     /// By [`class`].
     copies: [Copy; CLASSES],
     accesses: [Access; CLASSES],
+    /// A bit for each class that goes by [`plain64_in_line`] instead.
+    in_line: u64,
 }
 
 const CLASSES: usize = usize::BITS as usize;
@@ -28,6 +30,10 @@ const CLASSES: usize = usize::BITS as usize;
 const FIRST: usize = class(64);
 /// The class of 4 MiB, the last that is measured. What is longer goes as 4 MiB does, and so does nothing at all.
 const LAST: usize = class(4 << 20);
+
+/// The last class that may go without a call. A call and its look into the table take one to five cycles, 512 B about
+/// nine.
+const LAST_IN_LINE: usize = class(512);
 
 /// The lengths above one power of two, up to the next, are one class. Three instructions, because a copy of 64 B
 /// takes only a few times as many.
@@ -43,6 +49,8 @@ const fn longest(class: usize) -> usize {
 /// Bytes that one sample copies at least, so that it is long beside its timestamps and its caches are in a steady
 /// state.
 const SAMPLE_BYTES: usize = 256 << 10;
+/// No measurement of every routine takes as long: an hour.
+const LONGEST: Duration = Duration::from_secs(3600);
 /// Samples of every routine before the slow ones are given up.
 const TRIALS: usize = 3;
 /// How many times the fastest one's time a routine may take to be tried on.
@@ -75,11 +83,10 @@ impl CopyTable {
         destination: Destination,
         limit: Duration,
     ) -> CopyTable {
-        let cpu = Cpu::detected();
-        let there: Vec<(Access, Copy)> =
-            ROUTINES.into_iter().filter(|(access, _)| cpu.lacks(Verb::Store, *access).is_none()).collect();
-        let mut table = CopyTable { copies: [there[0].1; CLASSES], accesses: [there[0].0; CLASSES] };
+        let there = ways();
+        let mut table = CopyTable::of(there[0]);
         let begun = Instant::now();
+        let limit = limit.min(LONGEST);
         let sizes = (FIRST..=LAST).filter(|class| longest(*class) <= most).count().max(1) as u32;
         for (place, class) in (FIRST..=LAST).filter(|class| longest(*class) <= most).enumerate() {
             let len = longest(class);
@@ -90,13 +97,22 @@ impl CopyTable {
             let blocks = Blocks { to, from, len, count };
             // A time left over by smaller sizes is there for larger ones.
             let until = begun + limit * (place as u32 + 1) / sizes;
-            // SAFETY: the blocks lie within both ends.
-            let (access, copy) = unsafe { fastest(&blocks, destination, &there, until) };
+            let there: Vec<Way> =
+                there.iter().filter(|way| !way.is_in_line || class <= LAST_IN_LINE).copied().collect();
+            // SAFETY: the blocks lie within both ends, and the processor has every instruction.
+            let best = unsafe { fastest(&blocks, destination, &there, until) };
             for entry in class..CLASSES {
-                (table.accesses[entry], table.copies[entry]) = (access, copy);
+                (table.accesses[entry], table.copies[entry]) = (best.access, best.copy);
             }
+            table.in_line |= u64::from(best.is_in_line) << class;
         }
         table
+    }
+
+    /// Everything by one way; in line, every class.
+    fn of(way: Way) -> CopyTable {
+        let in_line = if way.is_in_line { u64::MAX } else { 0 };
+        CopyTable { copies: [way.copy; CLASSES], accesses: [way.access; CLASSES], in_line }
     }
 
     /// What copies of this length are made with.
@@ -111,14 +127,23 @@ impl CopyTable {
     #[inline(always)]
     #[allow(clippy::inline_always)] // A call more would cost as much as the choice.
     pub(crate) unsafe fn copy(&self, to: *mut u8, from: *const u8, len: usize) {
+        let class = class(len);
         // SAFETY: the table has routines whose instruction the processor has; the rest is handed on to the caller.
-        unsafe { (self.copies[class(len)])(to, from, len) }
+        unsafe {
+            if self.in_line >> class & 1 == 1 {
+                plain64_in_line(to, from, len);
+            } else {
+                (self.copies[class])(to, from, len);
+            }
+        }
     }
 
-    /// Times `passes` passes over the zone, a choice for every copy.
+    /// Times `passes` passes over the zone, a choice for every copy. Compiled once, so that what was measured to be the
+    /// fastest is what runs: such short loops differ by where they lie in a line.
     ///
     /// # Safety
     /// As for [`Blocks::timed`].
+    #[inline(never)]
     pub(crate) unsafe fn timed(&self, blocks: &Blocks, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
         timed(limits, first, passes, |_| {
             // SAFETY: handed on to the caller.
@@ -128,17 +153,30 @@ impl CopyTable {
     }
 }
 
-/// The routine with the least time, each tried in turn. Times are compared by their lower quartile, because whoever
+/// A way to copy that is tried.
+#[derive(Clone, Copy)]
+struct Way {
+    access: Access,
+    copy: Copy,
+    /// It is [`plain64_in_line`], and `copy` the routine of the same instruction.
+    is_in_line: bool,
+}
+
+/// Those that this processor has.
+fn ways() -> Vec<Way> {
+    let cpu = Cpu::detected();
+    let called = ROUTINES.into_iter().map(|(access, copy)| Way { access, copy, is_in_line: false });
+    let in_line = called.clone().filter(|way| way.access == Access::Plain(Width::B64));
+    let in_line = in_line.map(|way| Way { is_in_line: true, ..way });
+    called.chain(in_line).filter(|way| cpu.lacks(Verb::Store, way.access).is_none()).collect()
+}
+
+/// The way with the least time, each tried in turn. Times are compared by their lower quartile, because whoever
 /// else uses the machine only makes them longer.
 ///
 /// # Safety
 /// As for [`Blocks::timed`].
-unsafe fn fastest(
-    blocks: &Blocks,
-    destination: Destination,
-    there: &[(Access, Copy)],
-    until: Instant,
-) -> (Access, Copy) {
+unsafe fn fastest(blocks: &Blocks, destination: Destination, there: &[Way], until: Instant) -> Way {
     static NEVER: AtomicBool = AtomicBool::new(false);
     let limits = Limits {
         timeout_cycles: u64::MAX,
@@ -146,34 +184,36 @@ unsafe fn fastest(
         interrupted: &NEVER,
         delivery: Delivery::Drained,
     };
-    let mut tried: Vec<((Access, Copy), Vec<u64>)> = there.iter().map(|one| (*one, Vec::new())).collect();
+    // Each by a table of its own: what is timed is what will run, the look into the table included.
+    let mut tried: Vec<(Way, CopyTable, Vec<u64>)> =
+        there.iter().map(|way| (*way, CopyTable::of(*way), Vec::new())).collect();
     for round in 0..ENOUGH {
         if round >= TRIALS && Instant::now() >= until {
             break;
         }
-        for ((_, copy), cycles) in &mut tried {
+        for (_, table, cycles) in &mut tried {
             // SAFETY: handed on to the caller.
             let stamps = unsafe {
                 match destination {
                     Destination::Hot => {
                         // What the routine before left in the caches is not this one's affair.
-                        blocks.timed(*copy, &limits, 0, 1);
-                        blocks.timed(*copy, &limits, 0, (SAMPLE_BYTES / blocks.len).max(1) as u64)
+                        table.timed(blocks, &limits, 0, 1);
+                        table.timed(blocks, &limits, 0, (SAMPLE_BYTES / blocks.len).max(1) as u64)
                     }
                     Destination::Cold => {
                         flush_lines(blocks.to, blocks.len * blocks.count);
-                        blocks.timed(*copy, &limits, 0, 1)
+                        table.timed(blocks, &limits, 0, 1)
                     }
                 }
             };
             cycles.push(stamps.delivered.saturating_sub(stamps.start));
         }
         if round + 1 == TRIALS {
-            let least = tried.iter().map(|(_, cycles)| lower_quartile(cycles)).min().unwrap_or(0);
-            tried.retain(|(_, cycles)| lower_quartile(cycles) as f64 <= least as f64 * IN_THE_RUNNING);
+            let least = tried.iter().map(|(_, _, cycles)| lower_quartile(cycles)).min().unwrap_or(0);
+            tried.retain(|(_, _, cycles)| lower_quartile(cycles) as f64 <= least as f64 * IN_THE_RUNNING);
         }
     }
-    tried.iter().min_by_key(|(_, cycles)| lower_quartile(cycles)).map_or(there[0], |(one, _)| *one)
+    tried.iter().min_by_key(|(_, _, cycles)| lower_quartile(cycles)).map_or(there[0], |(way, _, _)| *way)
 }
 
 fn lower_quartile(cycles: &[u64]) -> u64 {
@@ -211,6 +251,7 @@ mod tests {
                 }
             }
             assert_eq!(table.choice(8), Access::Memcpy);
+            assert!(table.in_line >> (LAST_IN_LINE + 1) == 0 && table.in_line.trailing_zeros() >= FIRST as u32);
             assert_eq!(table.choice(4 << 20), table.choice(1 << 40));
         }
     }
