@@ -40,6 +40,27 @@ fn what_became_slower_is_told_and_fails_where_that_is_asked_for() {
 }
 
 #[test]
+fn what_was_not_measured_again_does_not_pass() {
+    let folder = folder();
+    folder.good(&["bench", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--record", "all.json"]);
+    changed(&folder, "all.json", "fewer.json", |record| {
+        record.answers.pop();
+    });
+    // Without samples nothing can be said of a time.
+    changed(&folder, "a.json", "none.json", |record| record.answers[0].raw.clear());
+    for (first, second, reason) in [
+        ("all.json", "fewer.json", Some("1 answer of all.json is missing in fewer.json")),
+        ("fewer.json", "all.json", None),
+        ("a.json", "none.json", Some("1 answer cannot be judged: too few samples")),
+    ] {
+        let outcome = folder.run(&["compare", first, second, "--fail-above", "5%"]);
+        assert_eq!(outcome.code, Some(i32::from(reason.is_some())), "{first} {second}: {}", outcome.err);
+        assert!(outcome.err.contains(reason.unwrap_or("")), "{first} {second}: {}", outcome.err);
+        assert_eq!(folder.run(&["compare", first, second]).code, Some(0), "{first} {second}");
+    }
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_and_the_reason_said() {
     let folder = folder();
     changed(&folder, "a.json", "real.json", |record| record.targets[0].kind = TargetKind::Real);

@@ -104,19 +104,19 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
         most_samples: ROUNDS * SAMPLES,
         // Whether there are enough is for the curve to say.
         interval_percent: 0.0,
-        budget: LOOK,
+        budget: LOOK.min(effort.budget),
         ..*effort
     };
-    let wanted = |lines: &u64| Wanted {
-        name: format!("{lines} lines"),
+    let wanted = |lines: &u64, look: usize| Wanted {
+        name: if look == 1 { format!("{lines} lines") } else { format!("{lines} lines, look {look}") },
         plan: plan(case, *lines, 1),
         most_passes: (question.most_passes)(case),
     };
     let mut looks: Vec<Measured> = Vec::new();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); asked.len()];
     let mut found = Err(NoStep::TooFew);
-    for _ in 0..LOOKS {
-        let look = measure_together(machine, asked.iter().map(wanted).collect(), &one_look)?;
+    for number in 1..=LOOKS {
+        let look = measure_together(machine, asked.iter().map(|lines| wanted(lines, number)).collect(), &one_look)?;
         for (measured, times) in look.iter().zip(&mut times) {
             let in_a_pass = (measured.plan.bytes_per_sample() / LINE / measured.passes()) as f64;
             times.extend(measured.per_pass_delivered_ns().iter().map(|ns| ns / in_a_pass));

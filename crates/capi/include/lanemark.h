@@ -119,7 +119,7 @@ extern "C" {
 /**
  * Attaches to the device at `address`, such as "0000:01:00.0". `ranges` names what may be touched, separated by commas:
  * "2:0..4KiB:storage,0:0..64:registers:write". `flags` is 0 or LANEMARK_OWNS_DEVICE, LANEMARK_ENABLE or both. Fills
- * `card`, to be given to `lanemark_detach`.
+ * `card`, to be given to `lanemark_detach`; with null if it fails.
  *
  * # Safety
  * `address` and `ranges` end in zero; `card` can be written.
@@ -144,7 +144,7 @@ enum lanemark_status lanemark_attach_in(const char *root,
 
 /**
  * Maps the range of this number, counted from 0 in the order they were named, as LANEMARK_UC or LANEMARK_WC. Fills
- * `mapping`, to be given to `lanemark_unmap`. One BAR has one memory type at a time.
+ * `mapping`, to be given to `lanemark_unmap`; with null if it fails. One BAR has one memory type at a time.
  *
  * # Safety
  * `card` comes from `lanemark_attach` and is not detached; `mapping` can be written.

@@ -45,7 +45,7 @@ pub struct lanemark_mapping(BarMapping);
 
 /// Attaches to the device at `address`, such as "0000:01:00.0". `ranges` names what may be touched, separated by commas:
 /// "2:0..4KiB:storage,0:0..64:registers:write". `flags` is 0 or LANEMARK_OWNS_DEVICE, LANEMARK_ENABLE or both. Fills
-/// `card`, to be given to `lanemark_detach`.
+/// `card`, to be given to `lanemark_detach`; with null if it fails.
 ///
 /// # Safety
 /// `address` and `ranges` end in zero; `card` can be written.
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn lanemark_attach_in(
 }
 
 /// Maps the range of this number, counted from 0 in the order they were named, as LANEMARK_UC or LANEMARK_WC. Fills
-/// `mapping`, to be given to `lanemark_unmap`. One BAR has one memory type at a time.
+/// `mapping`, to be given to `lanemark_unmap`; with null if it fails. One BAR has one memory type at a time.
 ///
 /// # Safety
 /// `card` comes from `lanemark_attach` and is not detached; `mapping` can be written.
@@ -91,14 +91,18 @@ pub unsafe extern "C" fn lanemark_map(
 ) -> lanemark_status {
     answered(|| {
         // SAFETY: handed on to the caller.
-        let (card, mapping) = unsafe { (card.as_ref(), mapping.as_mut()) };
-        let (card, mapping) = (card.ok_or(null("card"))?, mapping.ok_or(null("mapping"))?);
+        let card = unsafe {
+            emptied(mapping, "mapping")?;
+            card.as_ref().ok_or(null("card"))?
+        };
         let memory_type = match memory_type {
             LANEMARK_UC => MemoryType::Uc,
             LANEMARK_WC => MemoryType::Wc,
             other => return Err(argument(format!("memory type {other}: use LANEMARK_UC or LANEMARK_WC"))),
         };
-        *mapping = Box::into_raw(Box::new(lanemark_mapping(card.0.map(range, memory_type)?)));
+        let mapped = Box::into_raw(Box::new(lanemark_mapping(card.0.map(range, memory_type)?)));
+        // SAFETY: it was written to above.
+        unsafe { mapping.write(mapped) };
         Ok(())
     })
 }
@@ -116,9 +120,13 @@ pub unsafe extern "C" fn lanemark_peek(
 ) -> lanemark_status {
     answered(|| {
         // SAFETY: handed on to the caller.
-        let (mapping, value) = unsafe { (mapping.as_ref(), value.as_mut()) };
-        let (mapping, value) = (mapping.ok_or(null("mapping"))?, value.ok_or(null("value"))?);
-        *value = mapping.0.peek(offset, width_of(width)?)?;
+        let mapping = unsafe { mapping.as_ref() }.ok_or(null("mapping"))?;
+        if value.is_null() {
+            return Err(null("value"));
+        }
+        let read = mapping.0.peek(offset, width_of(width)?)?;
+        // SAFETY: likewise; it may hold anything before.
+        unsafe { value.write(read) };
         Ok(())
     })
 }
@@ -261,8 +269,10 @@ unsafe fn attach(
     card: *mut *mut lanemark_card,
 ) -> Result<(), Failure> {
     // SAFETY: handed on to the caller.
-    let (address, ranges, card) = unsafe { (text(address, "address")?, text(ranges, "ranges")?, card.as_mut()) };
-    let card = card.ok_or(null("card"))?;
+    let (address, ranges) = unsafe {
+        emptied(card, "card")?;
+        (text(address, "address")?, text(ranges, "ranges")?)
+    };
     let address = address.parse().map_err(|error: NotAnAddress| argument(error.to_string()))?;
     let parts = ranges.split(',').map(str::trim).filter(|part| !part.is_empty());
     let ranges = parts.map(str::parse).collect::<Result<Vec<Range>, NotARange>>();
@@ -272,7 +282,22 @@ unsafe fn attach(
         return Err(argument(format!("flags {flags:#x}: use LANEMARK_OWNS_DEVICE and LANEMARK_ENABLE")));
     }
     let consent = Consent { owns_device: flags & LANEMARK_OWNS_DEVICE != 0, enable: flags & LANEMARK_ENABLE != 0 };
-    *card = Box::into_raw(Box::new(lanemark_card(Card::attach_in(system, address, &ranges, consent)?)));
+    let attached = Box::into_raw(Box::new(lanemark_card(Card::attach_in(system, address, &ranges, consent)?)));
+    // SAFETY: it was written to above.
+    unsafe { card.write(attached) };
+    Ok(())
+}
+
+/// Writes null, which programs may give back, so that after a failure there is nothing else in it.
+///
+/// # Safety
+/// `handle` is null or can be written.
+unsafe fn emptied<T>(handle: *mut *mut T, what: &str) -> Result<(), Failure> {
+    if handle.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: handed on to the caller.
+    unsafe { handle.write(std::ptr::null_mut()) };
     Ok(())
 }
 

@@ -124,7 +124,7 @@ pub struct CompareArgs {
     /// The record from after
     #[arg(value_name = "RECORD")]
     pub second: PathBuf,
-    /// End with exit code 1 if something became slower by more than this beyond doubt: the whole interval lies above
+    /// End with exit code 1 if something became slower by more than this beyond doubt, or was not measured again
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub fail_above: Option<f64>,
     /// Print one JSON document instead of tables
@@ -250,7 +250,8 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub json: bool,
     /// Print a platform file for the card at this address, its latencies unknown
-    #[arg(long, value_name = "BDF", conflicts_with_all = ["json", "fail_on_finding"])]
+    #[arg(long, value_name = "BDF",
+        conflicts_with_all = ["json", "fail_on_finding", "round_trip", "cpus", "earlier"])]
     pub as_platform: Option<Address>,
     /// Write the platform file here instead of printing it
     #[arg(long, value_name = "FILE", requires = "as_platform")]

@@ -279,10 +279,6 @@ impl Run {
         if let Some(card) = &target.card {
             return Ok(card.ceiling(case));
         }
-        if let Some(because) = lanemark_hw::interpreter().filter(|_| target.facts().clockwork == Clockwork::Emulated) {
-            let because = format!("emulated: {because}");
-            return Ok(Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because });
-        }
         if self.stand_ins[place].is_none() {
             let mut stand_in = |verb| match measured_ceiling(target.machine.as_mut(), verb, &self.effort) {
                 Err(BenchError::Machine(error @ MachineError::Interrupted { .. })) => Err(error.into()),

@@ -90,7 +90,9 @@ impl Card {
         if let Some(because) = &self.emulated {
             return unknown(format!("emulated: {because}"));
         }
-        let Some((reporter, link)) = self.before.slowest_link() else {
+        // A link may train faster under load than it idles: nothing is held against less than it was seen to carry.
+        let now = State::now(&self.attachment.device);
+        let Some((reporter, link)) = now.fastest_since(&self.before).slowest_link() else {
             return unknown("no link on the way to the card tells its speed".to_owned());
         };
         let bar = self.attachment.places.iter().map(|place| &place.bar).find(|bar| bar.number == case.region.bar);

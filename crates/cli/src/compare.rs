@@ -29,10 +29,27 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         return Err(Failure::impossible(&impossible));
     }
     let Some(percent) = args.fail_above else { return Ok(()) };
-    let slower = comparison.slower_by_more_than(percent).count();
-    if slower == 0 {
-        return Ok(());
+    // What was not measured did not pass.
+    let found = [
+        (
+            comparison.slower_by_more_than(percent).count(),
+            format!("became slower by more than {percent} %: the whole interval lies above"),
+        ),
+        (
+            comparison.undecided().count(),
+            "cannot be judged: too few samples, or times that are not positive".to_owned(),
+        ),
+        (comparison.lost().count(), format!("of {before} is missing in {after}")),
+    ];
+    let failed: Vec<String> =
+        found.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| of_answers(count, &what)).collect();
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Check(failed.join("; "))) }
+}
+
+fn of_answers(count: usize, what: &str) -> String {
+    if count == 1 {
+        format!("1 answer {what}")
+    } else {
+        format!("{count} answers {}", what.replace(" is missing", " are missing"))
     }
-    let answers = if slower == 1 { "1 answer" } else { &format!("{slower} answers") };
-    Err(Failure::Check(format!("{answers} became slower by more than {percent} %: the whole interval lies above")))
 }

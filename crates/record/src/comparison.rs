@@ -97,4 +97,14 @@ impl Comparison {
         let most = 1.0 + percent / 100.0;
         self.pairs.iter().filter(move |pair| pair.ratio_ci95.is_some_and(|interval| interval.low > most))
     }
+
+    /// The pairs that a limit says nothing about: without an interval nobody knows whether they became slower.
+    pub fn undecided(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter().filter(|pair| pair.verdict == Change::Undecided)
+    }
+
+    /// The answers that the first record has and the second has not.
+    pub fn lost(&self) -> impl Iterator<Item = &Alone> {
+        self.alone.iter().filter(|alone| alone.record == "first")
+    }
 }

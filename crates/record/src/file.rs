@@ -92,7 +92,11 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     }
     let target = match &old {
         Some(_) => std::fs::canonicalize(path).map_err(os("following"))?,
-        None => path.to_owned(),
+        // A link to nothing yet is relative to where it lies.
+        None => match std::fs::read_link(path) {
+            Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => path.to_owned(),
+        },
     };
     let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
@@ -264,6 +268,19 @@ mod tests {
         let path = folder.path().join("no/such/folder/r.json");
         assert!(write(&record(), &path).unwrap_err().to_string().contains("no/such/folder"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_stays_one_whether_it_leads_to_a_file_or_to_none_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link.json");
+        std::os::unix::fs::symlink("real.json", &link).unwrap();
+        for text in ["first", "second"] {
+            write_whole(&link, text.as_bytes()).unwrap();
+            assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!(std::fs::read_to_string(folder.path().join("real.json")).unwrap(), text);
+        }
     }
 
     #[test]

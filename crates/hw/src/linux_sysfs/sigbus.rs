@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 /// A page of this processor.
 pub(super) const PAGE: usize = 4096;
@@ -80,8 +80,17 @@ impl Drop for Guard {
     }
 }
 
+/// Somebody took SIGBUS while ours was there, and may hand on to it.
+static STAYED: AtomicBool = AtomicBool::new(false);
+
 fn install() -> Result<(), Errno> {
     let before = current()?;
+    // Ours is the handler still, or again, or behind theirs: put in front of theirs, each would hand on to the other
+    // without end.
+    let is_theirs = !matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+    if before.sa_sigaction == our_handler() || is_theirs && STAYED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     BEFORE.store(before.sa_sigaction, Ordering::Relaxed);
     BEFORE_FLAGS.store(before.sa_flags, Ordering::Relaxed);
     // SAFETY: all bits zero is a valid sigaction; the handler has the signature that SA_SIGINFO asks for.
@@ -100,6 +109,9 @@ fn remove() {
     let Ok(now) = current() else { return };
     if now.sa_sigaction == our_handler() {
         give_back();
+        STAYED.store(false, Ordering::Relaxed);
+    } else {
+        STAYED.store(true, Ordering::Relaxed);
     }
 }
 
@@ -252,6 +264,28 @@ mod tests {
         unsafe { libc::_exit(42) }
     }
 
+    /// Whom [`hands_on`] hands on to.
+    static OURS: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn hands_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: it is our handler, of this signature.
+        let ours: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+            unsafe { std::mem::transmute(OURS.load(Ordering::Relaxed)) };
+        ours(signal, info, context);
+    }
+
+    /// As another library does it that hands on what is not its own.
+    fn take_and_hand_on() {
+        OURS.store(current().unwrap().sa_sigaction, Ordering::Relaxed);
+        // SAFETY: all bits zero is a valid sigaction; the handler has the signature that SA_SIGINFO asks for.
+        unsafe {
+            let mut theirs: libc::sigaction = std::mem::zeroed();
+            theirs.sa_sigaction = hands_on as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+            theirs.sa_flags = libc::SA_SIGINFO;
+            assert_eq!(libc::sigaction(libc::SIGBUS, &raw const theirs, ptr::null_mut()), 0);
+        }
+    }
+
     #[test]
     fn a_fault_elsewhere_goes_to_whoever_handled_it_before() {
         if let Ok(part) = std::env::var(PART) {
@@ -265,6 +299,11 @@ mod tests {
             assert!(guard.fault().is_some());
             if part == "after drop" {
                 drop(guard);
+            } else if part == "taken meanwhile" {
+                take_and_hand_on();
+                drop(guard);
+                let _guard = Guard::over(guarded, 2 * PAGE).unwrap();
+                touch(elsewhere.wrapping_add(PAGE));
             }
             touch(elsewhere.wrapping_add(PAGE));
             unreachable!("a bus error does not pass");
@@ -273,5 +312,6 @@ mod tests {
         assert_eq!(plays(test, "own handler").code(), Some(42));
         assert_eq!(plays(test, "no handler").signal(), Some(libc::SIGBUS));
         assert_eq!(plays(test, "after drop").signal(), Some(libc::SIGBUS));
+        assert_eq!(plays(test, "taken meanwhile").signal(), Some(libc::SIGBUS), "nobody hands on in a circle");
     }
 }

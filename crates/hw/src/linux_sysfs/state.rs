@@ -64,8 +64,20 @@ impl State {
     /// The slowest link between the device and the root complex; `None` where none is known.
     #[must_use]
     pub fn slowest_link(&self) -> Option<(Address, Link)> {
-        let rate = |link: &Link| lanemark_wire::link::bytes_per_s(link.generation, link.lanes);
-        self.links.iter().copied().min_by_key(|(_, link)| rate(link))
+        self.links.iter().copied().min_by_key(|(_, link)| rate(*link))
+    }
+
+    /// Of each link the faster of what it is and what it was `before`; error counters are those of now.
+    #[must_use]
+    pub fn fastest_since(mut self, before: &State) -> State {
+        for (address, was) in &before.links {
+            match self.links.iter_mut().find(|(other, _)| other == address) {
+                Some((_, is)) if rate(*is) >= rate(*was) => {}
+                Some((_, is)) => *is = *was,
+                None => self.links.push((*address, *was)),
+            }
+        }
+        self
     }
 
     /// What has changed since `before`, a sentence each without a full stop.
@@ -93,6 +105,10 @@ impl State {
         }
         changes
     }
+}
+
+fn rate(link: Link) -> u64 {
+    lanemark_wire::link::bytes_per_s(link.generation, link.lanes)
 }
 
 /// The link state in a function's folder: speeds such as `16.0 GT/s PCIe`, widths such as `16`; 0 or `Unknown` is no link.
@@ -151,6 +167,21 @@ mod tests {
         assert_eq!(shown, ["0000:02:00.0 Gen4 x16", "0000:01:00.0 Gen1 x1"]);
         let (address, slowest) = state.slowest_link().unwrap();
         assert_eq!((address.to_string().as_str(), slowest.to_string().as_str()), ("0000:01:00.0", "Gen1 x1"));
+    }
+
+    #[test]
+    fn of_a_link_that_trained_faster_or_slower_the_faster_counts() {
+        let (_root, device) = tree();
+        let before = State::now(&device);
+        let write = |speed: &str| std::fs::write(device.path("current_link_speed"), speed).unwrap();
+        let first = |state: State| state.links[0].1.to_string();
+        for (speed, wanted) in [("2.5 GT/s PCIe", "Gen4 x16"), ("32.0 GT/s PCIe", "Gen5 x16")] {
+            write(speed);
+            assert_eq!(first(State::now(&device).fastest_since(&before)), wanted);
+        }
+        std::fs::remove_file(device.path("current_link_speed")).unwrap();
+        let links = State::now(&device).fastest_since(&before).links;
+        assert_eq!(links.len(), 2, "a link that is not reported any more still counts");
     }
 
     #[test]

@@ -50,7 +50,7 @@ const fn longest(class: usize) -> usize {
 /// state.
 const SAMPLE_BYTES: usize = 256 << 10;
 /// No measurement of every routine takes as long: an hour.
-const LONGEST: Duration = Duration::from_secs(3600);
+const LONGEST: Duration = Duration::from_hours(1);
 /// Samples of every routine before the slow ones are given up.
 const TRIALS: usize = 3;
 /// How many times the fastest one's time a routine may take to be tried on.
