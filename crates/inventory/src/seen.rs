@@ -126,6 +126,8 @@ pub enum Why {
     Asleep,
     /// Config space reads as all ones: the function does not answer.
     AllOnes,
+    /// The function is a virtual one, and the register that says it is its physical function's.
+    OfPhysicalFunction,
     /// The capability list is broken before it, or the capability is cut off.
     BrokenCapability,
     /// Nothing that the system shows says it, to nobody.
@@ -147,6 +149,7 @@ impl Why {
             Why::Config(unknown) => unknown.to_string(),
             Why::Asleep => "the function is in D3cold, and reading its config space would wake it".to_owned(),
             Why::AllOnes => "config space reads as all ones: the function does not answer".to_owned(),
+            Why::OfPhysicalFunction => "it is a virtual function, whose physical function holds it".to_owned(),
             Why::BrokenCapability => "the capability list is broken before it".to_owned(),
             Why::NotShown(reason) => (*reason).to_owned(),
         }
@@ -168,6 +171,7 @@ impl Why {
             Why::BeyondConfig { .. } => "make the dump with sudo lspci -xxxx; or the function has no more",
             Why::Asleep => "ask again while the device is in use",
             Why::AllOnes => "see dmesg; a rescan of the bus or a power cycle may bring it back",
+            Why::OfPhysicalFunction => "ask about the physical function, mostly .0 of the same device",
             Why::BrokenCapability | Why::Config(_) => "look at the raw bytes: the device or its emulation is at fault",
             Why::NotShown(_) => "nothing that Lanemark does",
         }

@@ -1,6 +1,6 @@
 //! What `lspci` printed, whole or broken.
 
-use lanemark_inventory::{Inventory, InventoryError, RegionKind, Seen, Source};
+use lanemark_inventory::{Inventory, InventoryError, RegionKind, Seen, Source, Why};
 use lanemark_units::HostPhys;
 use lanemark_wire::config::BarKind;
 use proptest::prelude::*;
@@ -194,6 +194,22 @@ fn a_user_without_root_is_told_so() {
     let card = &inventory.functions[0];
     assert!(card.express.why().unwrap().enable().contains("sudo"));
     assert!(card.regions.why().unwrap().because().contains("-vv"), "-v does not number BARs");
+}
+
+#[test]
+fn a_virtual_function_has_the_ids_of_its_heading() {
+    let dump = |heading: &str| {
+        let text = format!("3b:00.1 {heading}\n00: ff ff ff ff 06 04 00 00 00 00 80 05 00 00 00 00\n");
+        read(&text).unwrap().functions.remove(0)
+    };
+    let card = dump("Memory controller: Device 1d0f:f001");
+    assert_eq!((card.vendor.get(), card.device.get()), (Some(0x1d0f), Some(0xf001)));
+    // lspci -F has the ids of the bytes only.
+    let card = dump("Memory controller: Device ffff:ffff");
+    assert_eq!(
+        (card.vendor.why(), card.device.why()),
+        (Some(&Why::OfPhysicalFunction), Some(&Why::OfPhysicalFunction))
+    );
 }
 
 #[test]

@@ -184,6 +184,38 @@ fn folder_and_tar_packed_or_not_are_the_same_machine() {
 }
 
 #[test]
+fn a_virtual_function_has_the_ids_of_the_kernel_and_leaves_to_its_physical_function_what_that_one_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    machine(folder.path());
+    let mut bytes = config();
+    bytes[..4].fill(0xff);
+    bytes[0x52..0x54].fill(0);
+    write(folder.path(), &format!("{CARD}/config"), &bytes);
+    for (name, text) in
+        [("max_link_speed", "16.0 GT/s PCIe"), ("max_link_width", "16"), ("current_link_speed", "Unknown")]
+    {
+        write(folder.path(), &format!("{CARD}/{name}"), text);
+    }
+    write(folder.path(), &format!("{CARD}/current_link_width"), "0");
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    let card = inventory.function("3b:00.0".parse().unwrap()).unwrap();
+    assert!(card.is_virtual());
+    assert_eq!((card.vendor.get(), card.device.get()), (Some(0x1d0f), Some(0xf001)));
+    let (express, link) = (card.pcie().unwrap(), card.link().unwrap());
+    let why = Some(&Why::OfPhysicalFunction);
+    assert_eq!((express.mps.why(), express.mrrs.why(), express.extended_tags.enabled.why()), (why, why, why));
+    assert_eq!((link.speed.why(), link.width.why(), link.aspm_enabled.why()), (why, why, why));
+    // What it can, it says itself.
+    assert_eq!((express.mps_supported.get().unwrap().bytes(), link.fastest.get().map(LinkSpeed::code)), (128, Some(4)));
+    // One id that is no all ones is somebody's.
+    bytes[0] = 0xfe;
+    write(folder.path(), &format!("{CARD}/config"), &bytes);
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    let card = inventory.function("3b:00.0".parse().unwrap()).unwrap();
+    assert_eq!((card.vendor.get(), card.pcie().unwrap().mps.get().unwrap().bytes()), (Some(0xfffe), 128));
+}
+
+#[test]
 fn a_copy_that_padded_64_bytes_with_zeros_is_not_believed_behind_them() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());

@@ -66,7 +66,7 @@ impl<'a> Case<'a> {
             let express = function.pcie()?;
             let kind = express.kind.get()?;
             let has_link = matches!(kind, PortType::Endpoint | PortType::LegacyEndpoint);
-            (has_link && !is_virtual(function)).then_some((place, function, express))
+            (has_link && !function.is_virtual()).then_some((place, function, express))
         })
     }
 
@@ -75,13 +75,6 @@ impl<'a> Case<'a> {
         let parent = self.tree.parent(place)?;
         self.edges.iter().find(|edge| edge.upper == Some(parent))
     }
-}
-
-/// Whether it is known to be a virtual function: its Vendor ID and Device ID read as all ones.
-///
-/// Source: PCI Express Base Specification 6.0, section 9.3.4.1.
-pub(crate) fn is_virtual(function: &Function) -> bool {
-    function.config.known().is_some_and(|bytes| bytes.starts_with(&[0xff; 4]) && bytes.iter().any(|byte| *byte != 0xff))
 }
 
 /// Where a check puts what it found.

@@ -359,6 +359,21 @@ mod tests {
     }
 
     #[test]
+    fn a_virtual_function_sends_to_its_physical_function() {
+        let mut machine = sample::healthy();
+        let bytes = sample::config(|bytes| bytes[..4].fill(0xff));
+        machine.functions[CARD].express =
+            lanemark_inventory::config::function(machine.functions[CARD].address, bytes).0.express;
+        // The port above tells the link; the payload size is the physical function's all the same.
+        for what in ["its Max_Payload_Size", "the state of its link"] {
+            let error = card(&machine).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("0000:01:00.0: {what} was not seen (it is a virtual")), "{error}");
+            assert!(error.ends_with("ask about the physical function, mostly .0 of the same device"), "{error}");
+            machine.functions[PORT].express = sample::unseen();
+        }
+    }
+
+    #[test]
     fn an_address_where_nothing_is_says_what_is_there() {
         let error = as_platform(&sample::healthy(), "05:00.0".parse().unwrap()).unwrap_err().to_string();
         assert_eq!(error, "there is no function 0000:05:00.0 in this machine; it has 0000:00:01.0, 0000:01:00.0");
