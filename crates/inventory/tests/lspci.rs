@@ -160,6 +160,49 @@ fn a_full_listing_tells_a_link_that_trained_low() {
 }
 
 #[test]
+fn every_error_that_lspci_names_is_read() {
+    let listing = "3b:00.0 Memory controller: Device 1d0f:f001\n\tCapabilities: [100 v2] Advanced Error Reporting\n\
+                   \t\tUESta: DLP- SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP-\n\
+                   \t\t\t ECRC- UnsupReq- ACSViol- UncorrIntErr- BlockedTLP- AtomicOpBlocked- TLPBlockedErr-\n\
+                   \t\t\t PoisonTLPBlocked- DMWrReqBlocked- IDECheck- MisIDETLP- PCRC_CHECK- TLPXlatBlocked-\n\
+                   \t\tUEMsk: DLP+ SDES-\n\
+                   \t\tCESta: RxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr- CorrIntErr- HeaderOF-\n";
+    let status = |set: &str| {
+        let text = listing.replacen(&format!(" {set}-"), &format!(" {set}+"), 1);
+        let aer = read(&text).unwrap().functions.remove(0).aer;
+        let aer = aer.present().unwrap();
+        (aer.uncorrectable_status.get(), aer.correctable_status.get())
+    };
+    for (bit, name) in (4..=5).chain(12..=31).zip([
+        "DLP",
+        "SDES",
+        "TLP",
+        "FCP",
+        "CmpltTO",
+        "CmpltAbrt",
+        "UnxCmplt",
+        "RxOF",
+        "MalfTLP",
+        "ECRC",
+        "UnsupReq",
+        "ACSViol",
+        "UncorrIntErr",
+        "BlockedTLP",
+        "AtomicOpBlocked",
+        "TLPBlockedErr",
+        "PoisonTLPBlocked",
+        "DMWrReqBlocked",
+        "IDECheck",
+        "MisIDETLP",
+        "PCRC_CHECK",
+        "TLPXlatBlocked",
+    ]) {
+        assert_eq!(status(name), (Some(1_u32 << bit), Some(0)), "{name}");
+    }
+    assert_eq!(status("HeaderOF"), (Some(0), Some(1 << 15)));
+}
+
+#[test]
 fn regions_of_virtual_functions_are_not_those_of_the_function() {
     let inventory = read(FULL).unwrap();
     let regions = inventory.functions[0].regions.known().unwrap();
