@@ -230,6 +230,19 @@ fn a_line_that_others_have_is_absent_and_one_that_nobody_has_is_unseen() {
 }
 
 #[test]
+fn a_capability_that_lspci_names_and_does_not_decode_is_unseen() {
+    let decoded = "Physical Resizable BAR\n\t\tBAR 0: current size: 256MB, supported: 256MB 512MB 1GB\n";
+    let resizable = |title: &str| read(&FULL.replace(decoded, title)).unwrap().functions.remove(0).resizable_bars;
+    assert_eq!(resizable(decoded).known().map(Vec::len), Some(1));
+    assert_eq!(
+        resizable("Resizable BAR <?>\n").why(),
+        Some(&Why::NotListed("of the kind, which a newer lspci prints"))
+    );
+    assert_eq!(resizable("Virtual Resizable BAR\n"), Seen::Known(vec![]));
+    assert_eq!(resizable("Dynamic Power Allocation <?>\n"), Seen::Known(vec![]));
+}
+
+#[test]
 fn a_user_without_root_is_told_so() {
     let text = "3b:00.0 Memory controller: Device 1d0f:f001\n\tFlags: fast devsel\n\
                 \tMemory at 82000000 (32-bit, non-prefetchable) [size=32M]\n\tCapabilities: <access denied>\n";

@@ -204,8 +204,15 @@ impl<'a, 'b> Known<'a, 'b> {
         let found = of_list.find(|capability| {
             capability.title.strip_prefix(title).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
         });
+        // An older lspci writes `Resizable BAR <?>` where a newer one tells `Physical` from `Virtual`.
+        let undecoded = |capability: &Capability<'_>| {
+            capability.title.strip_suffix(" <?>").is_some_and(|name| title.ends_with(name))
+        };
         match found {
             Some(capability) => Seen::Known(Some(capability)),
+            None if sections.capabilities.iter().any(undecoded) => {
+                Seen::Unseen(Why::NotListed("of the kind, which a newer lspci prints"))
+            }
             None if sections.denied => Seen::Unseen(Why::ListingDenied),
             None if is_listed || self.list == Some(false) => Seen::Known(None),
             None => Seen::Unseen(Why::NotListed("Capabilities")),
