@@ -391,6 +391,12 @@ fn the_capture_script_keeps_what_is_read_and_leaves_sleepers_asleep() {
     let root = folder.path().join("root");
     machine(&root);
     write(&root, &format!("{CARD}/power_state"), "D3cold\n");
+    for folder in [PORT, CARD] {
+        write(&root, &format!("{folder}/max_link_speed"), "16.0 GT/s PCIe\n");
+        write(&root, &format!("{folder}/max_link_width"), "16\n");
+        write(&root, &format!("{folder}/current_link_speed"), "8.0 GT/s PCIe\n");
+        write(&root, &format!("{folder}/current_link_width"), "8\n");
+    }
     let script = lanemark_inventory::CAPTURE_SCRIPT;
     assert_eq!(script.matches("\ncd / ||").count(), 1);
     let here = script.replace("\ncd / ||", &format!("\ncd '{}' ||", root.display())).replace(
@@ -402,9 +408,12 @@ fn the_capture_script_keeps_what_is_read_and_leaves_sleepers_asleep() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let captured = without_source(Inventory::from_path(&tar).unwrap());
     let mut wanted = without_source(Inventory::from_path(&root).unwrap());
-    // Only the sleeper's config space is missing.
+    // Of the sleeper, config space and what is read from its registers are missing.
     let (asleep, awake) = (captured.functions[1].clone(), wanted.functions[1].clone());
     assert_eq!(asleep.config.why(), Some(&Why::NoFile("config".into())));
+    let link = asleep.link().unwrap();
+    assert_eq!(link.fastest.get().map(LinkSpeed::code), Some(4));
+    assert!(link.widest.why().is_some() && link.speed.why().is_some() && link.width.why().is_some());
     assert_eq!((asleep.regions, asleep.driver, asleep.power_state), (awake.regions, awake.driver, awake.power_state));
     wanted.functions[1] = captured.functions[1].clone();
     wanted.gather_unseen();

@@ -100,8 +100,13 @@ impl Reader<'_> {
         Function { regions, resizable_bars, ..function }
     }
 
+    /// Whether a look at a register could wake the function.
+    fn is_asleep(&self, power: Option<&str>) -> bool {
+        self.live && power == Some("D3cold")
+    }
+
     fn by_config(&self, address: Address, folder: &str, power: Option<&str>, notes: &mut Vec<Note>) -> Function {
-        if self.live && power == Some("D3cold") {
+        if self.is_asleep(power) {
             return config::unread(address, &Why::Asleep);
         }
         let bytes = match self.files.bytes(&join(folder, "config"), ConfigSpace::BYTES) {
@@ -149,7 +154,11 @@ impl Reader<'_> {
             revision: self.files.fact(folder, "revision", |text| u8::try_from(hex(text)?).ok()),
             class: self.files.fact(folder, "class", |text| u32::try_from(hex(text)?).ok().map(Class)),
             regions: self.regions(folder, config.buses.present().is_some()),
-            express: self.express(folder, why_config.as_ref().unwrap_or(&Why::NotInDump)),
+            express: self.express(
+                folder,
+                why_config.as_ref().unwrap_or(&Why::NotInDump),
+                self.is_asleep(power_state.known().map(String::as_str)),
+            ),
             aer: self.aer(folder),
             sriov: self.sriov(folder),
             driver: self.link(folder, "driver"),
@@ -183,7 +192,7 @@ impl Reader<'_> {
     }
 
     /// Speeds and widths, which the kernel tells without root and of PCI Express functions only.
-    fn express(&self, folder: &str, why: &Why) -> Seen<Option<Express>> {
+    fn express(&self, folder: &str, why: &Why, asleep: bool) -> Seen<Option<Express>> {
         if !self.files.exists(&join(folder, "max_link_speed")) {
             // Where others have the file, the kernel would have made it for every PCI Express function.
             let told = self.links_told;
@@ -193,12 +202,17 @@ impl Reader<'_> {
         // The kernel says 255 where it does not know.
         let width =
             |name| self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
-        let link = Link {
-            fastest: speed("max_link_speed"),
-            widest: width("max_link_width"),
-            speed: speed("current_link_speed"),
-            width: width("current_link_width"),
-            ..Link::unseen(why)
+        // The others read registers, for which newer kernels wake the function; the fastest speed they remember.
+        let link = if asleep {
+            Link { fastest: speed("max_link_speed"), ..Link::unseen(&Why::Asleep) }
+        } else {
+            Link {
+                fastest: speed("max_link_speed"),
+                widest: width("max_link_width"),
+                speed: speed("current_link_speed"),
+                width: width("current_link_width"),
+                ..Link::unseen(why)
+            }
         };
         Seen::Known(Some(Express { link: Seen::Known(Some(link)), ..Express::unseen(why) }))
     }
@@ -332,5 +346,48 @@ fn parent(folder: &str) -> Seen<Option<Address>> {
                 .map_or(Seen::Unseen(Why::NoFile("sys/devices".into())), |address| Seen::Known(Some(address))),
         },
         None => Seen::Unseen(Why::NoFile("sys/devices".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::files::{Files, Folder};
+    use crate::{Function, Source, Why};
+    use std::fs;
+
+    const ONE: &str = "sys/bus/pci/devices/0000:3b:00.0";
+
+    /// The one function of a machine of which these files are there.
+    fn function(files: &[(&str, &str)], live: bool) -> Function {
+        let root = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = root.path().join(ONE).join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let store = Folder::new(root.path());
+        let mut inventory = super::super::read(&Files::new(&store), Source::ThisMachine, live).unwrap();
+        inventory.functions.remove(0)
+    }
+
+    #[test]
+    fn of_a_function_that_sleeps_no_file_is_read_that_would_wake_it() {
+        let files = |state| {
+            [
+                ("power_state", state),
+                ("max_link_speed", "16.0 GT/s PCIe"),
+                ("max_link_width", "16"),
+                ("current_link_speed", "8.0 GT/s PCIe"),
+                ("current_link_width", "8"),
+            ]
+        };
+        for (state, live, is_read) in [("D3cold", true, false), ("D3hot", true, true), ("D3cold", false, true)] {
+            let function = function(&files(state), live);
+            let link = function.link().unwrap();
+            assert!(link.fastest.known().is_some(), "{state}");
+            let why = (!is_read).then_some(Why::Asleep);
+            let whys = [link.widest.why(), link.speed.why(), link.width.why()];
+            assert_eq!(whys, [why.as_ref(); 3], "{state}, {live}");
+        }
     }
 }
