@@ -61,8 +61,17 @@ pub(crate) struct Reader<'a> {
     /// Whether the files are those of the machine this runs on, where reading config space may wake a device.
     pub(crate) live: bool,
     pub(crate) names: IdNames,
-    /// Whether some function has files about its link, so that the source has them where the kernel does.
-    pub(crate) links_told: bool,
+    pub(crate) told: Told,
+}
+
+/// What the source has where the kernel does, so that a function without it has none.
+pub(crate) struct Told {
+    /// Files about links.
+    pub(crate) links: bool,
+    /// Links to drivers.
+    pub(crate) drivers: bool,
+    /// Links to IOMMU groups.
+    pub(crate) groups: bool,
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -133,7 +142,7 @@ impl Reader<'_> {
             (Seen::Known(vendor), Seen::Known(device)) => Seen::Known(Some((vendor, device))),
             (Seen::Unseen(why), _) | (_, Seen::Unseen(why)) => Seen::Unseen(why),
         };
-        let group = self.link(folder, "iommu_group");
+        let group = self.link(folder, "iommu_group", self.told.groups);
         let iommu_group = match group {
             Seen::Known(Some(group)) => match group.parse() {
                 Ok(group) => Seen::Known(Some(group)),
@@ -161,7 +170,7 @@ impl Reader<'_> {
             ),
             aer: self.aer(folder),
             sriov: self.sriov(folder),
-            driver: self.link(folder, "driver"),
+            driver: self.link(folder, "driver", self.told.drivers),
             numa_node: self.files.fact(folder, "numa_node", |text| {
                 text.parse::<i64>()
                     .ok()
@@ -182,11 +191,12 @@ impl Reader<'_> {
         }
     }
 
-    /// What a link is called that it points to; the kernel makes the link only if there is something.
-    fn link(&self, folder: &str, name: &'static str) -> Seen<Option<String>> {
+    /// What a link is called that it points to. The kernel makes the link only if there is something, so that where
+    /// links are `told`, a missing one is none.
+    fn link(&self, folder: &str, name: &'static str, told: bool) -> Seen<Option<String>> {
         match self.files.link_name(&join(folder, name)) {
             Ok(target) => Seen::Known(Some(target)),
-            Err(Trouble::Missing) => Seen::Known(None),
+            Err(Trouble::Missing) if told => Seen::Known(None),
             Err(trouble) => Seen::Unseen(trouble.why(name)),
         }
     }
@@ -195,7 +205,7 @@ impl Reader<'_> {
     fn express(&self, folder: &str, why: &Why, asleep: bool) -> Seen<Option<Express>> {
         if !self.files.exists(&join(folder, "max_link_speed")) {
             // Where others have the file, the kernel would have made it for every PCI Express function.
-            let told = self.links_told;
+            let told = self.told.links;
             return if told { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
         }
         let speed = |name| self.files.fact(folder, name, speed_in);
@@ -389,5 +399,27 @@ mod tests {
             let whys = [link.widest.why(), link.speed.why(), link.width.why()];
             assert_eq!(whys, [why.as_ref(); 3], "{state}, {live}");
         }
+    }
+
+    #[test]
+    fn a_driver_that_is_not_there_is_none_where_others_have_one_and_unseen_in_a_copy_of_less() {
+        let root = tempfile::tempdir().unwrap();
+        let functions = root.path().join("sys/bus/pci/devices");
+        for address in ["0000:00:00.0", "0000:00:01.0"] {
+            fs::create_dir_all(functions.join(address)).unwrap();
+            fs::write(functions.join(address).join("config"), [0; 64]).unwrap();
+        }
+        let store = Folder::new(root.path());
+        let first = |live| {
+            let mut inventory = super::super::read(&Files::new(&store), Source::ThisMachine, live).unwrap();
+            inventory.functions.remove(0)
+        };
+        assert_eq!(first(false).driver.why(), Some(&Why::NoFile("driver".into())));
+        assert_eq!(first(false).iommu_group.why(), Some(&Why::NoFile("iommu_group".into())));
+        assert!(first(true).driver.is_absent() && first(true).iommu_group.is_absent());
+        for link in ["driver", "iommu_group"] {
+            std::os::unix::fs::symlink("../../7", functions.join("0000:00:01.0").join(link)).unwrap();
+        }
+        assert!(first(false).driver.is_absent() && first(false).iommu_group.is_absent());
     }
 }
