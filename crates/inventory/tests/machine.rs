@@ -338,6 +338,39 @@ fn a_tar_that_leads_out_of_itself_is_refused() {
     assert!(error.to_string().starts_with("here.tar:1: the entry 'sys/../../etc/passwd' leads out"), "{error}");
 }
 
+fn tar_of_names(names: impl Iterator<Item = String>) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for name in names {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        tar.append_data(&mut header, name, &b""[..]).unwrap();
+    }
+    tar.into_inner().unwrap()
+}
+
+#[test]
+fn a_name_as_long_as_linux_has_is_taken_and_one_byte_more_is_refused() {
+    let refusal = |bytes: usize| {
+        let name = format!("sys/{}", "a/".repeat(8));
+        let name = format!("{name}{}", "b".repeat(bytes - name.len()));
+        read(&tar_of_names(std::iter::once(name))).unwrap_err()
+    };
+    assert!(matches!(refusal(4096), InventoryError::Unrecognised { .. }));
+    assert!(refusal(4097).to_string().starts_with("here.tar:1: the name 'sys/a/"), "{}", refusal(4097));
+    assert!(refusal(4097).to_string().contains("has 4097 B; Linux has 4096 at most"));
+}
+
+#[test]
+fn folders_that_only_long_names_imply_count_as_what_an_archive_holds() {
+    // Each name implies folders with names of 96 KB together: as many as fit, and one more.
+    let folders = |top: usize| format!("{top:084}/{}", format!("{}/", "a".repeat(84)).repeat(46));
+    let implied: u64 = (1..=47).map(|depth| 85 * depth - 1).sum();
+    let most = usize::try_from((256 << 20) / implied).unwrap();
+    let of = |count: usize| read(&tar_of_names((0..count).map(|top| format!("{}x", folders(top))))).unwrap_err();
+    assert!(matches!(of(most + 1), InventoryError::TooLarge { .. }), "{}", of(most + 1));
+    assert!(matches!(of(most), InventoryError::Unrecognised { .. }), "{}", of(most));
+}
+
 #[test]
 fn a_packed_bomb_is_refused_at_its_limit() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
