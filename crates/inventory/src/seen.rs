@@ -97,6 +97,8 @@ pub enum Why {
     NotInDump,
     /// `lspci` did not print the line; its name, such as `LnkCap`.
     NotListed(&'static str),
+    /// No `lspci` prints it.
+    NotPrinted,
     /// `lspci` printed `<access denied>`.
     ListingDenied,
     /// There is no such file under the root; its name, or its path where the name does not tell.
@@ -141,6 +143,7 @@ impl Why {
         match self {
             Why::NotInDump => "config space does not say it".to_owned(),
             Why::NotListed(line) => format!("the listing has no line {line}"),
+            Why::NotPrinted => "lspci does not print it".to_owned(),
             Why::ListingDenied => "lspci was denied access to the capabilities".to_owned(),
             Why::NoFile(file) => format!("there is no {file}"),
             Why::Refused { file, error } => format!("{file} cannot be read: {error}"),
@@ -163,6 +166,7 @@ impl Why {
                 "read the machine itself, or a tar of its /sys (the guide says how); lspci -vvv -xxxx has more too"
             }
             Why::NotListed(_) => "make the listing as root with lspci -D -nn -vvv -xxxx",
+            Why::NotPrinted => "run lanemark doctor there, or bring what its capture.sh makes (the guide says how)",
             Why::ListingDenied => "make the listing as root: sudo lspci -D -nn -vvv -xxxx",
             Why::NoFile(_) => "a kernel with this feature, or a tar that has the file",
             Why::Refused { .. } => "run as root",

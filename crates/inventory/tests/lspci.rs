@@ -203,6 +203,17 @@ fn every_error_that_lspci_names_is_read() {
 }
 
 #[test]
+fn what_no_lspci_prints_sends_to_the_machine_and_not_to_another_listing() {
+    let inventory = read(FULL).unwrap();
+    let ssd = &inventory.functions[0];
+    let whys = [ssd.local_cpus.why(), ssd.iommu_domain.why(), ssd.d3cold_allowed.why(), ssd.enable_count.why()];
+    assert_eq!(whys, [Some(&Why::NotPrinted); 4]);
+    assert_eq!(ssd.bar(0).unwrap().write_combining_file.why(), Some(&Why::NotPrinted));
+    let unseen = inventory.unseen.iter().find(|unseen| unseen.what == "enable count").unwrap();
+    assert!(!unseen.enable.contains("lspci") && unseen.enable.contains("capture.sh"), "{}", unseen.enable);
+}
+
+#[test]
 fn regions_of_virtual_functions_are_not_those_of_the_function() {
     let inventory = read(FULL).unwrap();
     let regions = inventory.functions[0].regions.known().unwrap();

@@ -134,7 +134,14 @@ impl<'a> Listing<'a> {
             None => Seen::Unseen(Why::NotListed(name)),
         };
         let number = |text: &str| text.parse().ok();
-        let mut function = Function::unseen(address, &verbose);
+        let mut function = Function {
+            local_cpus: Seen::Unseen(Why::NotPrinted),
+            iommu_domain: Seen::Unseen(Why::NotPrinted),
+            power_state: Seen::Unseen(Why::NotPrinted),
+            d3cold_allowed: Seen::Unseen(Why::NotPrinted),
+            enable_count: Seen::Unseen(Why::NotPrinted),
+            ..Function::unseen(address, &verbose)
+        };
         function.driver = match listed("Kernel driver in use") {
             Some(driver) => Seen::Known(Some(driver.to_owned())),
             None if kinds.driver => Seen::Known(None),
@@ -401,7 +408,7 @@ fn region(kind: RegionKind, space: BarKind, at: &str, prefetchable: bool) -> Reg
         Err(_) => Seen::Unseen(garbled("Region", at)),
     };
     let write_combining_file = match kind {
-        RegionKind::Bar(_) => Seen::Unseen(Why::NotListed("of resourceN_wc; sysfs has it")),
+        RegionKind::Bar(_) => Seen::Unseen(Why::NotPrinted),
         _ => Seen::Known(false),
     };
     Region { kind, space, base, bytes: bytes_of(at), prefetchable, write_combining_file }
@@ -577,7 +584,7 @@ fn aer_of(aer: &Capability<'_>) -> Aer {
     Aer {
         uncorrectable_status: status("UESta", Errors::uncorrectable),
         correctable_status: status("CESta", Errors::correctable),
-        ..Aer::unseen(&Why::NotListed("of counters; sysfs has them"))
+        ..Aer::unseen(&Why::NotPrinted)
     }
 }
 
