@@ -246,7 +246,16 @@ fn without_root_the_kernel_still_tells_the_link() {
     let card = inventory.function("3b:00.0".parse().unwrap()).unwrap();
     let link = card.link().unwrap();
     assert_eq!((link.fastest.get().map(LinkSpeed::code), link.widest.get().unwrap().0), (Some(4), 16));
-    assert!(link.speed.why().unwrap().because().contains("'Unknown'") && link.width.why().is_some());
+    assert_eq!(link.speed.why().unwrap().because(), "current_link_speed cannot be read: the kernel says 'Unknown'");
+    assert_eq!(link.width.why().unwrap().because(), "current_link_width cannot be read: the kernel says '255'");
+    assert_eq!(
+        (link.speed.why().unwrap().enable(), link.width.why().unwrap().enable()),
+        ("run as root".into(), "run as root".into())
+    );
+    write(folder.path(), &format!("{CARD}/current_link_speed"), "fast");
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    let link = inventory.function("3b:00.0".parse().unwrap()).unwrap().link().unwrap();
+    assert!(link.speed.why().unwrap().enable().contains("worth an issue"));
     assert_eq!(card.pcie().unwrap().mps.why(), Some(&Why::BeyondConfig { bytes: 64 }));
 }
 

@@ -208,10 +208,12 @@ impl Reader<'_> {
             let told = self.told.links;
             return if told { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
         }
-        let speed = |name| self.files.fact(folder, name, speed_in);
-        // The kernel says 255 where it does not know.
-        let width =
-            |name| self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
+        let speed = |name| unknown_to_kernel(self.files.fact(folder, name, speed_in), name, "Unknown");
+        let width = |name| {
+            let lanes =
+                self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
+            unknown_to_kernel(lanes, name, "255")
+        };
         // The others read registers, for which newer kernels wake the function; the fastest speed they remember.
         let link = if asleep {
             Link { fastest: speed("max_link_speed"), ..Link::unseen(&Why::Asleep) }
@@ -332,6 +334,16 @@ impl Reader<'_> {
 fn padded(bytes: &[u8]) -> usize {
     let says_list = bytes.len() > 64 && bytes[6] & 0x10 != 0;
     if says_list && bytes[64..].iter().all(|byte| *byte == 0) { 64 } else { bytes.len() }
+}
+
+/// What the kernel writes where it could not read a register is no odd kernel: who may read it sees more.
+fn unknown_to_kernel<T>(fact: Seen<T>, file: &'static str, unknown: &str) -> Seen<T> {
+    match fact {
+        Seen::Unseen(Why::Garbled { text, .. }) if text.starts_with(unknown) => {
+            Seen::Unseen(Why::Refused { file: file.into(), error: format!("the kernel says '{text}'").into() })
+        }
+        fact => fact,
+    }
 }
 
 /// Lines such as `BadTLP 3`.
