@@ -25,13 +25,14 @@ for link in sys/bus/pci/devices/*; do
     keep "$link"
     function=$(cd "$link" 2>/dev/null && pwd -P) || continue
     function=${function#/}
-    # Reading config space would wake a device that is switched off.
-    config=$function/config
-    if [ "$(cat "$function/power_state" 2>/dev/null)" = D3cold ]; then config=; fi
-    keep ${config:+"$config"} "$function"/vendor "$function"/device "$function"/class "$function"/revision \
+    # Reading config space would wake a device that is switched off, and so would reading its link.
+    if [ "$(cat "$function/power_state" 2>/dev/null)" != D3cold ]; then
+        keep "$function"/config "$function"/max_link_width "$function"/current_link_*
+    fi
+    keep "$function"/vendor "$function"/device "$function"/class "$function"/revision \
         "$function"/subsystem_vendor "$function"/subsystem_device "$function"/resource "$function"/numa_node \
         "$function"/local_cpulist "$function"/driver "$function"/iommu_group "$function"/aer_dev_* \
-        "$function"/max_link_* "$function"/current_link_* "$function"/power_state "$function"/enable \
+        "$function"/max_link_speed "$function"/power_state "$function"/enable \
         "$function"/d3cold_allowed "$function"/sriov_totalvfs "$function"/sriov_numvfs "$function"/resource?_resize
     # Of these only whether they are there: reading one could touch the device.
     for file in "$function"/resource[0-5] "$function"/resource[0-5]_wc; do

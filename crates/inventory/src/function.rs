@@ -112,6 +112,14 @@ impl Function {
         self.regions.known()?.iter().find(|region| region.bar() == Some(number))
     }
 
+    /// Whether it is known to be a virtual function: its Vendor ID and Device ID read as all ones.
+    ///
+    /// Source: PCI Express Base Specification 6.0, section 9.3.4.1.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        self.config.known().is_some_and(|bytes| bytes.starts_with(&[0xff; 4]) && bytes.iter().any(|byte| *byte != 0xff))
+    }
+
     /// Whether it is known to be a bridge.
     #[must_use]
     pub const fn is_bridge(&self) -> bool {

@@ -37,7 +37,7 @@ pub struct NumaNode {
     pub cpus: Seen<CpuSet>,
     /// Its memory.
     pub memory_bytes: Seen<u64>,
-    /// Distances to all nodes in order, 10 to itself.
+    /// Distances to the nodes that are on, in their order and without gaps, 10 to itself.
     pub distances: Seen<Vec<u32>>,
 }
 

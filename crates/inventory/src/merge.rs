@@ -1,10 +1,10 @@
 //! One function of what two places say.
 
-use crate::{Aer, Express, Feature, Function, Link, Seen, Why};
+use crate::{Aer, Express, Feature, Function, Link, Seen, Why, config};
 
 /// `first`, and where it is silent, `second`. Of a capability both have, fact by fact.
 pub(crate) fn functions(first: Function, second: Function) -> Function {
-    Function {
+    let mut function = Function {
         address: first.address,
         vendor: or(first.vendor, second.vendor),
         device: or(first.device, second.device),
@@ -30,7 +30,9 @@ pub(crate) fn functions(first: Function, second: Function) -> Function {
         d3cold_allowed: or(first.d3cold_allowed, second.d3cold_allowed),
         enable_count: or(first.enable_count, second.enable_count),
         parent: or(first.parent, second.parent),
-    }
+    };
+    config::leave_to_physical(&mut function);
+    function
 }
 
 /// Where neither knows, the first one's reason stands, unless it is that config space does not say such things.

@@ -1,14 +1,65 @@
 //! Bridges and their bus numbers: who is above whom, and which numbers fit no tree.
 
-use crate::{Address, Function, Note, Seen};
+use crate::{Address, Function, Note, Seen, Why};
 use lanemark_wire::config::BusNumbers;
 use std::collections::BTreeMap;
 
-/// Gives every function without a known parent the bridge that leads to its bus, and notes bus numbers
-/// that fit no tree.
-///
-/// A bridge leads to higher buses than its own only, so that nothing is followed in a circle.
+/// Functions from a root bus down to the lowest one: each is on a bus of its own, of which a domain has 256.
+const MOST_DEPTH: usize = 256;
+
+/// Gives every function without a known parent the bridge that leads to its bus, and notes bus numbers and
+/// parents that fit no tree.
 pub(crate) fn place(functions: &mut [Function], notes: &mut Vec<Note>) {
+    by_buses(functions, notes);
+    cut(functions, notes);
+}
+
+/// Takes away parents that lead in a circle, or deeper than buses go. Folders of a copy may say both.
+fn cut(functions: &mut [Function], notes: &mut Vec<Note>) {
+    let index = |address: Address| functions.binary_search_by_key(&address, |function| function.address).ok();
+    let parents: Vec<Option<usize>> =
+        functions.iter().map(|function| function.parent.present().and_then(|parent| index(*parent))).collect();
+    let mut take_away = |at: usize, what: &str| {
+        let function = &mut functions[at];
+        notes.push(Note { at: function.address.to_string(), what: what.to_owned() });
+        function.parent = Seen::Unseen(Why::NotShown("the one that is named cannot be it"));
+    };
+    // How many functions there are down to each, itself included; 0 where it is not known yet.
+    let mut depths = vec![0; parents.len()];
+    let mut walk_of = vec![0; parents.len()];
+    for start in 0..parents.len() {
+        let mut way = Vec::new();
+        let mut next = Some(start);
+        while let Some(at) = next.filter(|at| depths[*at] == 0) {
+            if walk_of[at] == start + 1 {
+                break;
+            }
+            walk_of[at] = start + 1;
+            way.push(at);
+            next = parents[at];
+        }
+        // Known from here on up; or the walk came back to itself.
+        let mut depth = next.map_or(0, |above| depths[above]);
+        if next.is_some()
+            && depth == 0
+            && let Some(last) = way.last()
+        {
+            take_away(*last, "it is below itself; it is taken as below nothing");
+        }
+        for at in way.into_iter().rev() {
+            depth += 1;
+            if depth > MOST_DEPTH {
+                take_away(at, "more than 256 functions are above one another; it is taken as below nothing");
+                depth = 1;
+            }
+            depths[at] = depth;
+        }
+    }
+}
+
+/// Gives every function without a known parent the bridge that leads to its bus. A bridge leads to higher buses
+/// than its own only, so that nothing is followed in a circle.
+fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
     let mut bridges: BTreeMap<u32, Vec<(Address, BusNumbers)>> = BTreeMap::new();
     let mut note = |at: Address, what: String| notes.push(Note { at: at.to_string(), what });
     for function in functions.iter() {
@@ -108,5 +159,47 @@ fn overlaps(bridges: &[(Address, BusNumbers)], note: &mut impl FnMut(Address, St
             }
         }
         open.push((*at, *buses));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tree;
+
+    /// A chain of so many functions, the first one below `top`.
+    fn chain(count: u32, top: Option<Address>) -> Vec<Function> {
+        let address = |at: u32| Address::new(at, 0, 0, 0).unwrap();
+        let of = |at: u32| {
+            let mut function = Function::unseen(address(at), &Why::NotInDump);
+            function.parent = Seen::Known(if at == 0 { top } else { Some(address(at - 1)) });
+            function
+        };
+        (0..count).map(of).collect()
+    }
+
+    #[test]
+    fn as_many_as_there_are_buses_may_be_above_one_another_and_one_more_is_cut_off() {
+        for (count, depths) in [(256, vec![256]), (257, vec![256, 1]), (65_536, vec![256; 256])] {
+            let mut functions = chain(count, None);
+            let mut notes = Vec::new();
+            place(&mut functions, &mut notes);
+            assert_eq!(notes.len(), depths.len() - 1, "{count}");
+            let tree = Tree::of(&functions);
+            let last: Vec<usize> = (0..functions.len()).filter(|at| tree.children(*at).is_empty()).collect();
+            assert_eq!(last.iter().map(|at| tree.path_up(*at).count()).collect::<Vec<_>>(), depths, "{count}");
+        }
+    }
+
+    #[test]
+    fn a_circle_is_cut_once_and_noted() {
+        let mut functions = chain(3, Some(Address::new(2, 0, 0, 0).unwrap()));
+        let mut notes = Vec::new();
+        place(&mut functions, &mut notes);
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].what.starts_with("it is below itself"), "{notes:?}");
+        assert_eq!(functions.iter().filter(|function| function.parent.why().is_some()).count(), 1);
+        let tree = Tree::of(&functions);
+        assert_eq!(tree.path_up(0).count() + tree.path_up(1).count() + tree.path_up(2).count(), 6);
     }
 }

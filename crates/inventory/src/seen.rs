@@ -97,6 +97,8 @@ pub enum Why {
     NotInDump,
     /// `lspci` did not print the line; its name, such as `LnkCap`.
     NotListed(&'static str),
+    /// No `lspci` prints it.
+    NotPrinted,
     /// `lspci` printed `<access denied>`.
     ListingDenied,
     /// There is no such file under the root; its name, or its path where the name does not tell.
@@ -126,6 +128,8 @@ pub enum Why {
     Asleep,
     /// Config space reads as all ones: the function does not answer.
     AllOnes,
+    /// The function is a virtual one, and the register that says it is its physical function's.
+    OfPhysicalFunction,
     /// The capability list is broken before it, or the capability is cut off.
     BrokenCapability,
     /// Nothing that the system shows says it, to nobody.
@@ -139,6 +143,7 @@ impl Why {
         match self {
             Why::NotInDump => "config space does not say it".to_owned(),
             Why::NotListed(line) => format!("the listing has no line {line}"),
+            Why::NotPrinted => "lspci does not print it".to_owned(),
             Why::ListingDenied => "lspci was denied access to the capabilities".to_owned(),
             Why::NoFile(file) => format!("there is no {file}"),
             Why::Refused { file, error } => format!("{file} cannot be read: {error}"),
@@ -147,6 +152,7 @@ impl Why {
             Why::Config(unknown) => unknown.to_string(),
             Why::Asleep => "the function is in D3cold, and reading its config space would wake it".to_owned(),
             Why::AllOnes => "config space reads as all ones: the function does not answer".to_owned(),
+            Why::OfPhysicalFunction => "it is a virtual function, whose physical function holds it".to_owned(),
             Why::BrokenCapability => "the capability list is broken before it".to_owned(),
             Why::NotShown(reason) => (*reason).to_owned(),
         }
@@ -160,6 +166,7 @@ impl Why {
                 "read the machine itself, or a tar of its /sys (the guide says how); lspci -vvv -xxxx has more too"
             }
             Why::NotListed(_) => "make the listing as root with lspci -D -nn -vvv -xxxx",
+            Why::NotPrinted => "run lanemark doctor there, or bring what its capture.sh makes (the guide says how)",
             Why::ListingDenied => "make the listing as root: sudo lspci -D -nn -vvv -xxxx",
             Why::NoFile(_) => "a kernel with this feature, or a tar that has the file",
             Why::Refused { .. } => "run as root",
@@ -168,6 +175,7 @@ impl Why {
             Why::BeyondConfig { .. } => "make the dump with sudo lspci -xxxx; or the function has no more",
             Why::Asleep => "ask again while the device is in use",
             Why::AllOnes => "see dmesg; a rescan of the bus or a power cycle may bring it back",
+            Why::OfPhysicalFunction => "ask about the physical function, mostly .0 of the same device",
             Why::BrokenCapability | Why::Config(_) => "look at the raw bytes: the device or its emulation is at fault",
             Why::NotShown(_) => "nothing that Lanemark does",
         }

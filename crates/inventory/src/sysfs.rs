@@ -27,8 +27,17 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
     }
     let names_of_ids = function::IdNames::read(files);
     let mut inventory = machine::read(files, source);
-    let links_told = names.iter().any(|name| files.exists(&format!("{FUNCTIONS}/{name}/max_link_speed")));
-    let reader = function::Reader { files, live, names: names_of_ids, links_told };
+    let some_has = |file: &str| names.iter().any(|name| files.exists(&format!("{FUNCTIONS}/{name}/{file}")));
+    let reader = function::Reader {
+        files,
+        live,
+        names: names_of_ids,
+        told: function::Told {
+            links: some_has("max_link_speed"),
+            drivers: live || some_has("driver"),
+            groups: live || some_has("iommu_group"),
+        },
+    };
     for name in names {
         match name.parse::<Address>() {
             Ok(address) => inventory.functions.push(reader.read(address, &name, &mut inventory.notes)),

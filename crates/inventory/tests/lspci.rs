@@ -1,6 +1,6 @@
 //! What `lspci` printed, whole or broken.
 
-use lanemark_inventory::{Inventory, InventoryError, RegionKind, Seen, Source};
+use lanemark_inventory::{Inventory, InventoryError, RegionKind, Seen, Source, Why};
 use lanemark_units::HostPhys;
 use lanemark_wire::config::BarKind;
 use proptest::prelude::*;
@@ -160,6 +160,60 @@ fn a_full_listing_tells_a_link_that_trained_low() {
 }
 
 #[test]
+fn every_error_that_lspci_names_is_read() {
+    let listing = "3b:00.0 Memory controller: Device 1d0f:f001\n\tCapabilities: [100 v2] Advanced Error Reporting\n\
+                   \t\tUESta: DLP- SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP-\n\
+                   \t\t\t ECRC- UnsupReq- ACSViol- UncorrIntErr- BlockedTLP- AtomicOpBlocked- TLPBlockedErr-\n\
+                   \t\t\t PoisonTLPBlocked- DMWrReqBlocked- IDECheck- MisIDETLP- PCRC_CHECK- TLPXlatBlocked-\n\
+                   \t\tUEMsk: DLP+ SDES-\n\
+                   \t\tCESta: RxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr- CorrIntErr- HeaderOF-\n";
+    let status = |set: &str| {
+        let text = listing.replacen(&format!(" {set}-"), &format!(" {set}+"), 1);
+        let aer = read(&text).unwrap().functions.remove(0).aer;
+        let aer = aer.present().unwrap();
+        (aer.uncorrectable_status.get(), aer.correctable_status.get())
+    };
+    for (bit, name) in (4..=5).chain(12..=31).zip([
+        "DLP",
+        "SDES",
+        "TLP",
+        "FCP",
+        "CmpltTO",
+        "CmpltAbrt",
+        "UnxCmplt",
+        "RxOF",
+        "MalfTLP",
+        "ECRC",
+        "UnsupReq",
+        "ACSViol",
+        "UncorrIntErr",
+        "BlockedTLP",
+        "AtomicOpBlocked",
+        "TLPBlockedErr",
+        "PoisonTLPBlocked",
+        "DMWrReqBlocked",
+        "IDECheck",
+        "MisIDETLP",
+        "PCRC_CHECK",
+        "TLPXlatBlocked",
+    ]) {
+        assert_eq!(status(name), (Some(1_u32 << bit), Some(0)), "{name}");
+    }
+    assert_eq!(status("HeaderOF"), (Some(0), Some(1 << 15)));
+}
+
+#[test]
+fn what_no_lspci_prints_sends_to_the_machine_and_not_to_another_listing() {
+    let inventory = read(FULL).unwrap();
+    let ssd = &inventory.functions[0];
+    let whys = [ssd.local_cpus.why(), ssd.iommu_domain.why(), ssd.d3cold_allowed.why(), ssd.enable_count.why()];
+    assert_eq!(whys, [Some(&Why::NotPrinted); 4]);
+    assert_eq!(ssd.bar(0).unwrap().write_combining_file.why(), Some(&Why::NotPrinted));
+    let unseen = inventory.unseen.iter().find(|unseen| unseen.what == "enable count").unwrap();
+    assert!(!unseen.enable.contains("lspci") && unseen.enable.contains("capture.sh"), "{}", unseen.enable);
+}
+
+#[test]
 fn regions_of_virtual_functions_are_not_those_of_the_function() {
     let inventory = read(FULL).unwrap();
     let regions = inventory.functions[0].regions.known().unwrap();
@@ -187,6 +241,19 @@ fn a_line_that_others_have_is_absent_and_one_that_nobody_has_is_unseen() {
 }
 
 #[test]
+fn a_capability_that_lspci_names_and_does_not_decode_is_unseen() {
+    let decoded = "Physical Resizable BAR\n\t\tBAR 0: current size: 256MB, supported: 256MB 512MB 1GB\n";
+    let resizable = |title: &str| read(&FULL.replace(decoded, title)).unwrap().functions.remove(0).resizable_bars;
+    assert_eq!(resizable(decoded).known().map(Vec::len), Some(1));
+    assert_eq!(
+        resizable("Resizable BAR <?>\n").why(),
+        Some(&Why::NotListed("of the kind, which a newer lspci prints"))
+    );
+    assert_eq!(resizable("Virtual Resizable BAR\n"), Seen::Known(vec![]));
+    assert_eq!(resizable("Dynamic Power Allocation <?>\n"), Seen::Known(vec![]));
+}
+
+#[test]
 fn a_user_without_root_is_told_so() {
     let text = "3b:00.0 Memory controller: Device 1d0f:f001\n\tFlags: fast devsel\n\
                 \tMemory at 82000000 (32-bit, non-prefetchable) [size=32M]\n\tCapabilities: <access denied>\n";
@@ -194,6 +261,22 @@ fn a_user_without_root_is_told_so() {
     let card = &inventory.functions[0];
     assert!(card.express.why().unwrap().enable().contains("sudo"));
     assert!(card.regions.why().unwrap().because().contains("-vv"), "-v does not number BARs");
+}
+
+#[test]
+fn a_virtual_function_has_the_ids_of_its_heading() {
+    let dump = |heading: &str| {
+        let text = format!("3b:00.1 {heading}\n00: ff ff ff ff 06 04 00 00 00 00 80 05 00 00 00 00\n");
+        read(&text).unwrap().functions.remove(0)
+    };
+    let card = dump("Memory controller: Device 1d0f:f001");
+    assert_eq!((card.vendor.get(), card.device.get()), (Some(0x1d0f), Some(0xf001)));
+    // lspci -F has the ids of the bytes only.
+    let card = dump("Memory controller: Device ffff:ffff");
+    assert_eq!(
+        (card.vendor.why(), card.device.why()),
+        (Some(&Why::OfPhysicalFunction), Some(&Why::OfPhysicalFunction))
+    );
 }
 
 #[test]

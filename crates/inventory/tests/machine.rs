@@ -184,6 +184,38 @@ fn folder_and_tar_packed_or_not_are_the_same_machine() {
 }
 
 #[test]
+fn a_virtual_function_has_the_ids_of_the_kernel_and_leaves_to_its_physical_function_what_that_one_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    machine(folder.path());
+    let mut bytes = config();
+    bytes[..4].fill(0xff);
+    bytes[0x52..0x54].fill(0);
+    write(folder.path(), &format!("{CARD}/config"), &bytes);
+    for (name, text) in
+        [("max_link_speed", "16.0 GT/s PCIe"), ("max_link_width", "16"), ("current_link_speed", "Unknown")]
+    {
+        write(folder.path(), &format!("{CARD}/{name}"), text);
+    }
+    write(folder.path(), &format!("{CARD}/current_link_width"), "0");
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    let card = inventory.function("3b:00.0".parse().unwrap()).unwrap();
+    assert!(card.is_virtual());
+    assert_eq!((card.vendor.get(), card.device.get()), (Some(0x1d0f), Some(0xf001)));
+    let (express, link) = (card.pcie().unwrap(), card.link().unwrap());
+    let why = Some(&Why::OfPhysicalFunction);
+    assert_eq!((express.mps.why(), express.mrrs.why(), express.extended_tags.enabled.why()), (why, why, why));
+    assert_eq!((link.speed.why(), link.width.why(), link.aspm_enabled.why()), (why, why, why));
+    // What it can, it says itself.
+    assert_eq!((express.mps_supported.get().unwrap().bytes(), link.fastest.get().map(LinkSpeed::code)), (128, Some(4)));
+    // One id that is no all ones is somebody's.
+    bytes[0] = 0xfe;
+    write(folder.path(), &format!("{CARD}/config"), &bytes);
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    let card = inventory.function("3b:00.0".parse().unwrap()).unwrap();
+    assert_eq!((card.vendor.get(), card.pcie().unwrap().mps.get().unwrap().bytes()), (Some(0xfffe), 128));
+}
+
+#[test]
 fn a_copy_that_padded_64_bytes_with_zeros_is_not_believed_behind_them() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
@@ -214,7 +246,16 @@ fn without_root_the_kernel_still_tells_the_link() {
     let card = inventory.function("3b:00.0".parse().unwrap()).unwrap();
     let link = card.link().unwrap();
     assert_eq!((link.fastest.get().map(LinkSpeed::code), link.widest.get().unwrap().0), (Some(4), 16));
-    assert!(link.speed.why().unwrap().because().contains("'Unknown'") && link.width.why().is_some());
+    assert_eq!(link.speed.why().unwrap().because(), "current_link_speed cannot be read: the kernel says 'Unknown'");
+    assert_eq!(link.width.why().unwrap().because(), "current_link_width cannot be read: the kernel says '255'");
+    assert_eq!(
+        (link.speed.why().unwrap().enable(), link.width.why().unwrap().enable()),
+        ("run as root".into(), "run as root".into())
+    );
+    write(folder.path(), &format!("{CARD}/current_link_speed"), "fast");
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    let link = inventory.function("3b:00.0".parse().unwrap()).unwrap().link().unwrap();
+    assert!(link.speed.why().unwrap().enable().contains("worth an issue"));
     assert_eq!(card.pcie().unwrap().mps.why(), Some(&Why::BeyondConfig { bytes: 64 }));
 }
 
@@ -306,6 +347,39 @@ fn a_tar_that_leads_out_of_itself_is_refused() {
     assert!(error.to_string().starts_with("here.tar:1: the entry 'sys/../../etc/passwd' leads out"), "{error}");
 }
 
+fn tar_of_names(names: impl Iterator<Item = String>) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for name in names {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        tar.append_data(&mut header, name, &b""[..]).unwrap();
+    }
+    tar.into_inner().unwrap()
+}
+
+#[test]
+fn a_name_as_long_as_linux_has_is_taken_and_one_byte_more_is_refused() {
+    let refusal = |bytes: usize| {
+        let name = format!("sys/{}", "a/".repeat(8));
+        let name = format!("{name}{}", "b".repeat(bytes - name.len()));
+        read(&tar_of_names(std::iter::once(name))).unwrap_err()
+    };
+    assert!(matches!(refusal(4096), InventoryError::Unrecognised { .. }));
+    assert!(refusal(4097).to_string().starts_with("here.tar:1: the name 'sys/a/"), "{}", refusal(4097));
+    assert!(refusal(4097).to_string().contains("has 4097 B; Linux has 4096 at most"));
+}
+
+#[test]
+fn folders_that_only_long_names_imply_count_as_what_an_archive_holds() {
+    // Each name implies folders with names of 96 KB together: as many as fit, and one more.
+    let folders = |top: usize| format!("{top:084}/{}", format!("{}/", "a".repeat(84)).repeat(46));
+    let implied: u64 = (1..=47).map(|depth| 85 * depth - 1).sum();
+    let most = usize::try_from((256 << 20) / implied).unwrap();
+    let of = |count: usize| read(&tar_of_names((0..count).map(|top| format!("{}x", folders(top))))).unwrap_err();
+    assert!(matches!(of(most + 1), InventoryError::TooLarge { .. }), "{}", of(most + 1));
+    assert!(matches!(of(most), InventoryError::Unrecognised { .. }), "{}", of(most));
+}
+
 #[test]
 fn a_packed_bomb_is_refused_at_its_limit() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -359,6 +433,12 @@ fn the_capture_script_keeps_what_is_read_and_leaves_sleepers_asleep() {
     let root = folder.path().join("root");
     machine(&root);
     write(&root, &format!("{CARD}/power_state"), "D3cold\n");
+    for folder in [PORT, CARD] {
+        write(&root, &format!("{folder}/max_link_speed"), "16.0 GT/s PCIe\n");
+        write(&root, &format!("{folder}/max_link_width"), "16\n");
+        write(&root, &format!("{folder}/current_link_speed"), "8.0 GT/s PCIe\n");
+        write(&root, &format!("{folder}/current_link_width"), "8\n");
+    }
     let script = lanemark_inventory::CAPTURE_SCRIPT;
     assert_eq!(script.matches("\ncd / ||").count(), 1);
     let here = script.replace("\ncd / ||", &format!("\ncd '{}' ||", root.display())).replace(
@@ -370,9 +450,12 @@ fn the_capture_script_keeps_what_is_read_and_leaves_sleepers_asleep() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let captured = without_source(Inventory::from_path(&tar).unwrap());
     let mut wanted = without_source(Inventory::from_path(&root).unwrap());
-    // Only the sleeper's config space is missing.
+    // Of the sleeper, config space and what is read from its registers are missing.
     let (asleep, awake) = (captured.functions[1].clone(), wanted.functions[1].clone());
     assert_eq!(asleep.config.why(), Some(&Why::NoFile("config".into())));
+    let link = asleep.link().unwrap();
+    assert_eq!(link.fastest.get().map(LinkSpeed::code), Some(4));
+    assert!(link.widest.why().is_some() && link.speed.why().is_some() && link.width.why().is_some());
     assert_eq!((asleep.regions, asleep.driver, asleep.power_state), (awake.regions, awake.driver, awake.power_state));
     wanted.functions[1] = captured.functions[1].clone();
     wanted.gather_unseen();

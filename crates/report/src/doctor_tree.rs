@@ -16,8 +16,7 @@ pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
         if let Some(parent) = parent.filter(|parent| *parent != place) {
             below.entry(parent).or_default().push(place);
         } else {
-            let bus = function.address.rsplit_once(':').map_or(function.address.as_str(), |(bus, _)| bus);
-            roots.entry(bus).or_default().push(place);
+            roots.entry(bus(function)).or_default().push(place);
         }
     }
     let mut drawing = Drawing {
@@ -32,7 +31,19 @@ pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
         drawing.lines.push(format!("bus {}", clean(bus)));
         drawing.draw(places, "");
     }
+    // Who is below each other is below no root; the first of them stands for one.
+    for (place, function) in diagnosis.functions.iter().enumerate() {
+        if !drawing.drawn[place] {
+            drawing.lines.push(format!("bus {}", clean(bus(function))));
+            drawing.draw(&[place], "");
+        }
+    }
     drawing.lines.join("\n")
+}
+
+/// Domain and bus of a function.
+fn bus(function: &Function) -> &str {
+    function.address.rsplit_once(':').map_or(function.address.as_str(), |(bus, _)| bus)
 }
 
 struct Drawing<'a> {
@@ -107,10 +118,13 @@ mod tests {
     use lanemark_record::diagnosis::Fact;
 
     #[test]
-    fn two_functions_below_each_other_end_the_drawing_all_the_same() {
+    fn two_functions_below_each_other_are_drawn_once_each() {
         let mut strange = sample();
         strange.functions[0].parent = Fact::Seen { value: Some("0000:01:00.0".to_owned()) };
-        assert!(tree(&strange, None).contains("00:1f.0"));
+        let drawn = tree(&strange, None);
+        for address in ["00:01.0", "01:00.0", "00:1f.0"] {
+            assert_eq!(drawn.matches(&format!("─ {address} ")).count(), 1, "{drawn}");
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl<'a> Case<'a> {
             let express = function.pcie()?;
             let kind = express.kind.get()?;
             let has_link = matches!(kind, PortType::Endpoint | PortType::LegacyEndpoint);
-            (has_link && !is_virtual(function)).then_some((place, function, express))
+            (has_link && !function.is_virtual()).then_some((place, function, express))
         })
     }
 
@@ -75,13 +75,6 @@ impl<'a> Case<'a> {
         let parent = self.tree.parent(place)?;
         self.edges.iter().find(|edge| edge.upper == Some(parent))
     }
-}
-
-/// Whether it is known to be a virtual function: its Vendor ID and Device ID read as all ones.
-///
-/// Source: PCI Express Base Specification 6.0, section 9.3.4.1.
-pub(crate) fn is_virtual(function: &Function) -> bool {
-    function.config.known().is_some_and(|bytes| bytes.starts_with(&[0xff; 4]) && bytes.iter().any(|byte| *byte != 0xff))
 }
 
 /// Where a check puts what it found.
@@ -108,18 +101,24 @@ impl Found {
         self.findings.push(Finding { check: self.check.to_owned(), severity, functions, end, reason, gain, mend });
     }
 
-    /// Notes what this check could not see of a function; the same of several stands once.
-    pub(crate) fn blind(&mut self, what: &str, because: &str, enable: &str, function: &Function) {
-        let address = function.address.to_string();
+    /// Notes what this check could not see of a function, or of the machine; the same of several stands once.
+    pub(crate) fn blind<'f>(
+        &mut self,
+        what: &str,
+        because: &str,
+        enable: &str,
+        function: impl Into<Option<&'f Function>>,
+    ) {
+        let address = function.into().map(|function| function.address.to_string());
         let same = |other: &&mut Unseen| other.what == what && other.because == because && other.enable == enable;
-        match self.blind.iter_mut().find(same) {
-            Some(other) if other.functions.contains(&address) => {}
-            Some(other) => other.functions.push(address),
-            None => self.blind.push(Unseen {
+        match (self.blind.iter_mut().find(same), address) {
+            (Some(other), Some(address)) if !other.functions.contains(&address) => other.functions.push(address),
+            (Some(_), _) => {}
+            (None, address) => self.blind.push(Unseen {
                 what: what.to_owned(),
                 because: because.to_owned(),
                 enable: enable.to_owned(),
-                functions: vec![address],
+                functions: address.into_iter().collect(),
             }),
         }
     }

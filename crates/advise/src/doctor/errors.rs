@@ -1,9 +1,10 @@
 //! Errors that were counted or that nobody has cleared.
 
 use super::case::{Case, Found, by_hand, command, unknown};
-use lanemark_inventory::{ErrorCount, Function, Inventory};
+use lanemark_inventory::{Aer, ErrorCount, Function, Seen};
 use lanemark_record::diagnosis::Severity;
 use lanemark_wire::config::{CapabilityId, ConfigSpace, Errors};
+use std::collections::BTreeMap;
 
 /// All but the sums.
 fn kinds(counts: &[ErrorCount]) -> impl Iterator<Item = &ErrorCount> {
@@ -18,8 +19,26 @@ fn sum(counts: &[ErrorCount]) -> u64 {
     kinds(counts).fold(0, |sum, count| sum.saturating_add(count.count))
 }
 
-fn corrected_before(earlier: &Inventory, function: &Function) -> Option<u64> {
-    Some(sum(earlier.function(function.address)?.aer.present()?.correctable.known()?))
+/// What a function said of its errors in the earlier reading.
+fn before<'a>(case: &Case<'a>, function: &Function) -> Option<&'a Aer> {
+    case.earlier?.function(function.address)?.aer.present()
+}
+
+/// What has been counted since, kind by kind. A kind that has fallen says that all counters began again at zero.
+fn since(now: &[ErrorCount], before: &[ErrorCount]) -> Vec<ErrorCount> {
+    let before: BTreeMap<&str, u64> = before.iter().map(|count| (count.name.as_str(), count.count)).collect();
+    let of = |count: &ErrorCount| before.get(count.name.as_str()).copied().unwrap_or(0);
+    let began_again = now.iter().any(|count| count.count < of(count));
+    let grown = |count: &ErrorCount| ErrorCount {
+        name: count.name.clone(),
+        count: if began_again { count.count } else { count.count - of(count) },
+    };
+    now.iter().map(grown).collect()
+}
+
+/// Bits that were not set before; without an earlier reading, all.
+fn new_bits(now: &Seen<u32>, before: Option<&Seen<u32>>) -> u32 {
+    now.get().unwrap_or(0) & !before.and_then(Seen::get).unwrap_or(0)
 }
 
 /// Corrected errors: each is a packet sent again. Growing ones are a signal problem now, old ones may be of a
@@ -27,22 +46,20 @@ fn corrected_before(earlier: &Inventory, function: &Function) -> Option<u64> {
 pub(crate) fn corrected(case: &Case<'_>, found: &mut Found) {
     for function in &case.inventory.functions {
         let Some(aer) = function.aer.present() else { continue };
+        let before = before(case, function);
         let Some(counts) = aer.correctable.known() else {
-            latched(found, function, aer.correctable_status.get().unwrap_or(0));
+            latched(found, function, new_bits(&aer.correctable_status, before.map(|aer| &aer.correctable_status)));
             continue;
         };
-        let now = sum(counts);
-        let (severity, reason) = match case.earlier.map(|earlier| corrected_before(earlier, function)) {
-            _ if now == 0 => continue,
-            Some(Some(before)) if now <= before => continue,
-            Some(Some(before)) => {
-                let grown = now - before;
-                (
-                    Severity::Costly,
-                    format!("corrected errors are counting up: {grown} more than before ({})", in_words(counts)),
-                )
-            }
-            _ => (Severity::Minor, format!("corrected errors since boot: {}", in_words(counts))),
+        let grown = before.and_then(|aer| aer.correctable.known()).map(|before| since(counts, before));
+        let (severity, reason) = match grown {
+            _ if sum(counts) == 0 => continue,
+            Some(grown) if sum(&grown) == 0 => continue,
+            Some(grown) => (
+                Severity::Costly,
+                format!("corrected errors are counting up: {} more than before ({})", sum(&grown), in_words(&grown)),
+            ),
+            None => (Severity::Minor, format!("corrected errors since boot: {}", in_words(counts))),
         };
         let gain = unknown("each costs a replay of microseconds; how many a second, two readings would tell");
         let words =
@@ -69,17 +86,28 @@ const ADVISORY_NON_FATAL: u32 = 1 << 13;
 /// Unsupported Request: enumeration leaves it behind in most machines.
 const UNSUPPORTED_REQUEST: u32 = 1 << 20;
 
-/// Errors that lost something: counted by the kernel, or still latched in the device.
+/// Errors that lost something: counted by the kernel, or still latched in the device. Of two readings, what is new.
 pub(crate) fn uncorrectable(case: &Case<'_>, found: &mut Found) {
     for function in &case.inventory.functions {
         let Some(aer) = function.aer.present() else { continue };
-        let counts = [&aer.nonfatal, &aer.fatal].into_iter().filter_map(|counts| counts.known());
-        let counted: Vec<String> = counts.map(|counts| in_words(counts)).filter(|text| !text.is_empty()).collect();
-        let latched = aer.uncorrectable_status.get().unwrap_or(0) & !UNSUPPORTED_REQUEST;
-        let names: Vec<&str> = Errors::uncorrectable(latched).names().collect();
+        let before = before(case, function);
+        let counters = [(&aer.nonfatal, before.map(|aer| &aer.nonfatal)), (&aer.fatal, before.map(|aer| &aer.fatal))];
+        let (mut counted, mut compared) = (Vec::new(), false);
+        for (now, earlier) in counters {
+            let Some(now) = now.known() else { continue };
+            let earlier = earlier.and_then(Seen::known);
+            compared |= earlier.is_some();
+            counted.push(in_words(&earlier.map_or_else(|| now.clone(), |earlier| since(now, earlier))));
+        }
+        counted.retain(|text| !text.is_empty());
+        let latched = new_bits(&aer.uncorrectable_status, before.map(|aer| &aer.uncorrectable_status));
+        let names: Vec<&str> = Errors::uncorrectable(latched & !UNSUPPORTED_REQUEST).names().collect();
         let reason = match (counted.is_empty(), names.is_empty()) {
             (true, true) => continue,
-            (false, _) => format!("uncorrectable errors since boot: {}", counted.join(", ")),
+            (false, _) => {
+                let since = if compared { "the earlier reading" } else { "boot" };
+                format!("uncorrectable errors since {since}: {}", counted.join(", "))
+            }
             (true, false) => format!("uncorrectable errors are latched: {}", names.join(", ")),
         };
         let gain = unknown("what was lost ended with an error somewhere: see the kernel's log");
@@ -171,7 +199,47 @@ mod tests {
         assert_eq!(since(7, 7), None);
         let (severity, reason) = since(7, 8).unwrap();
         assert_eq!(severity, Severity::Costly);
-        assert!(reason.starts_with("corrected errors are counting up: 1 more"), "{reason}");
+        assert_eq!(reason, "corrected errors are counting up: 1 more than before (1 BadTLP)");
+        // Fewer than before: the counter began again, and all of them are new.
+        let (_, reason) = since(7, 6).unwrap();
+        assert!(reason.starts_with("corrected errors are counting up: 6 more"), "{reason}");
+        assert_eq!(since(7, 0), None);
+    }
+
+    #[test]
+    fn kinds_are_compared_each_with_its_own() {
+        let count = |name: &str, count| ErrorCount { name: name.to_owned(), count };
+        let rows = |counts: &[ErrorCount]| counts.iter().map(|count| count.count).collect::<Vec<_>>();
+        let before = [count("RxErr", 5), count("BadTLP", 1)];
+        assert_eq!(rows(&super::since(&[count("RxErr", 5), count("BadTLP", 4), count("New", 2)], &before)), [0, 3, 2]);
+        // The sum is the same, and yet one has grown since the counters began again.
+        assert_eq!(rows(&super::since(&[count("RxErr", 2), count("BadTLP", 4)], &before)), [2, 4]);
+    }
+
+    #[test]
+    fn of_two_readings_only_new_uncorrectable_errors_are_found() {
+        let with = |nonfatal: u64, fatal: u64, status: u32| {
+            let mut machine = counted(0);
+            let of = |name: &str, count| known(vec![ErrorCount { name: name.to_owned(), count }]);
+            (aer(&mut machine).nonfatal, aer(&mut machine).fatal) = (of("CmpltTO", nonfatal), of("MalfTLP", fatal));
+            aer(&mut machine).uncorrectable_status = known(status);
+            machine
+        };
+        let since = |before: &Inventory, now: &Inventory| {
+            let found = diagnose(now, &Ask { earlier: Some(before), ..Ask::default() }).findings;
+            found.first().map(|finding| (finding.severity, finding.reason.clone()))
+        };
+        let before = with(2, 1, 1 << 14);
+        assert_eq!(since(&before, &before), None);
+        let broken = |reason: &str| Some((Severity::Broken, reason.to_owned()));
+        let said = "uncorrectable errors since the earlier reading: 1 CmpltTO";
+        assert_eq!(since(&before, &with(3, 1, 1 << 14)), broken(said));
+        let said = "uncorrectable errors since the earlier reading: 2 MalfTLP";
+        assert_eq!(since(&before, &with(2, 3, 1 << 14)), broken(said));
+        assert_eq!(since(&before, &with(2, 1, 1 << 14 | 1 << 18)), broken("uncorrectable errors are latched: MalfTLP"));
+        // What the earlier reading does not have is not new for that.
+        let said = "uncorrectable errors since boot: 2 CmpltTO, 1 MalfTLP";
+        assert_eq!(since(&sample::healthy(), &before), broken(said));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::edge::Edge;
 use super::gain;
 use lanemark_inventory::Width;
 use lanemark_record::diagnosis::{End, Gain, LinkRate, Severity};
-use lanemark_wire::config::{ConfigSpace, LinkSpeed};
+use lanemark_wire::config::{CapabilityId, ConfigSpace, LinkSpeed};
 
 /// Slower than both ends can. Where only one end can more, the other limits, and nothing is wrong.
 pub(crate) fn speed(case: &Case<'_>, found: &mut Found) {
@@ -100,6 +100,14 @@ fn severity(gain: &Gain) -> Severity {
     }
 }
 
+/// Whether the partner has said in training that no equalization is needed, which from 32 GT/s on it may.
+///
+/// Source: PCI Express Base Specification 6.0, section 7.7.6.4, bits 7:6 and 10.
+fn needs_none(space: ConfigSpace<'_>) -> bool {
+    let status = space.capability(CapabilityId::PHYSICAL_32).ok().and_then(|found| found.region().read(0x0c, 4));
+    status.is_some_and(|status| status >> 6 & 3 == 2 || status & 1 << 10 != 0)
+}
+
 /// From 8 GT/s on a link is equalised when it is trained; one that was not runs with whatever errors there are.
 pub(crate) fn equalization(case: &Case<'_>, found: &mut Found) {
     // An emulated link is never equalised: this needs a machine that is known to be none.
@@ -108,12 +116,13 @@ pub(crate) fn equalization(case: &Case<'_>, found: &mut Found) {
         return;
     }
     for edge in &case.edges {
-        let fast = edge.trained(case).is_some_and(|rate| rate.generation >= 3);
         let lower = edge.lower(case);
-        let Some(bytes) = lower.config.known().filter(|_| fast) else { continue };
-        let done = ConfigSpace::new(bytes).equalization(LinkSpeed::Gt8);
-        if done.is_ok_and(|done| !done.complete) {
-            let reason = "the link runs at 8 GT/s or more and says that its equalization did not complete".to_owned();
+        let speed = edge.trained(case).and_then(|rate| LinkSpeed::from_code(rate.generation.into()));
+        let (Some(speed), Some(bytes)) = (speed, lower.config.known()) else { continue };
+        let space = ConfigSpace::new(bytes);
+        // At the speed it runs at: both ends may agree to leave out slower ones, or all of it.
+        if space.equalization(speed).is_ok_and(|done| !done.complete) && !needs_none(space) {
+            let reason = format!("the link runs at {speed} and says that its equalization did not complete");
             let gain = unknown("how many errors that makes shows in the counters only");
             let mend = match edge.upper(case) {
                 Some(port) => {
@@ -177,6 +186,29 @@ mod tests {
             link(&mut machine, place).target = known(LinkSpeed::Gt8);
             assert_eq!(findings_of(&machine, "link_speed")[0].end, Some(end));
         }
+    }
+
+    #[test]
+    fn a_link_that_was_not_equalised_at_its_own_speed_is_found() {
+        // LnkSta2 is at 0x72 with bit 1, Physical Layer 16 and 32 GT/s at 0x100 and 0x200 with bit 0 at 0x0c.
+        let at = |speed, status_8: u8, status_16: u8, status_32: [u8; 2]| {
+            let mut machine = trained(speed, 16);
+            machine.processors.flags = known(vec![]);
+            machine.functions[CARD].config = known(sample::config(|bytes| {
+                bytes[0x72] = status_8;
+                bytes[0x100..0x104].copy_from_slice(&[0x26, 0, 1, 0x20]);
+                bytes[0x10c] = status_16;
+                bytes[0x200..0x204].copy_from_slice(&[0x2a, 0, 1, 0]);
+                bytes[0x20c..0x20e].copy_from_slice(&status_32);
+            }));
+            findings_of(&machine, "equalization").len()
+        };
+        assert_eq!((at(LinkSpeed::Gt8, 2, 0, [0, 0]), at(LinkSpeed::Gt8, 0, 1, [1, 0])), (0, 1));
+        assert_eq!((at(LinkSpeed::Gt16, 0, 1, [0, 0]), at(LinkSpeed::Gt16, 2, 0, [1, 0])), (0, 1));
+        // Straight to 32 GT/s: the status of the slower ones stays 0.
+        assert_eq!((at(LinkSpeed::Gt32, 0, 0, [1, 0]), at(LinkSpeed::Gt32, 2, 1, [0, 0])), (0, 1));
+        // No Equalization Needed, received either way.
+        assert_eq!((at(LinkSpeed::Gt32, 0, 0, [0x80, 0]), at(LinkSpeed::Gt32, 0, 0, [0, 4])), (0, 0));
     }
 
     #[test]

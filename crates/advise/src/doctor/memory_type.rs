@@ -83,7 +83,11 @@ pub(crate) fn overridden(case: &Case<'_>, found: &mut Found) {
         for (bar, _, base, bytes) in memory_bars(function) {
             let covering = |mtrr: &&Mtrr| overlaps(base, bytes, mtrr.base.0, mtrr.bytes);
             for mtrr in mtrrs.iter().filter(covering) {
-                let asked = mapped_in(mapped, base, bytes).filter_map(|range| Pat::from_encoding(range.encoding));
+                // What is mapped in the BAR beside the MTRR gets what it asks for.
+                let first = base.max(mtrr.base.0);
+                let end = base.saturating_add(bytes).min(mtrr.base.0.saturating_add(mtrr.bytes));
+                let asked =
+                    mapped_in(mapped, first, end - first).filter_map(|range| Pat::from_encoding(range.encoding));
                 let Some((pat, result)) = asked
                     .map(|pat| (pat, effective(manual, mtrr.memory_type, pat)))
                     .find(|(pat, result)| !gets(*pat, *result))
@@ -182,6 +186,9 @@ mod tests {
         assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 7, sample::BAR_BASE), "mtrr"), []);
         assert_eq!(findings_of(&with_mtrr(MemoryType::Wc, 7, sample::BAR_BASE), "mtrr").len(), 1);
         assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE - (1 << 28)), "mtrr"), []);
+        // The page that is mapped ends where the MTRR begins, in the same BAR.
+        assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE + 4096), "mtrr"), []);
+        assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE + 4095), "mtrr").len(), 1);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) fn redirect(case: &Case<'_>, found: &mut Found) {
                 "whether peers below a switch may talk directly (ACS)",
                 "config space beyond 256 B was not read",
                 "run as root, or make the dump with sudo lspci -xxxx",
-                port,
+                *port,
             );
         }
         if redirecting.is_empty() {

@@ -1,12 +1,18 @@
 //! Cards and cores: on which socket, at which clock.
 
 use super::case::{Case, Found, by_hand, command, unknown};
-use lanemark_inventory::{Function, NumaNode};
+use lanemark_inventory::{CpuSet, Function, NumaNode};
 use lanemark_record::diagnosis::Severity;
 
 /// A card that hangs on another NUMA node than the processors that were asked about.
 pub(crate) fn socket(case: &Case<'_>, found: &mut Found) {
     let (Some(cpus), Some(nodes)) = (case.cpus, case.inventory.processors.nodes.known()) else { return };
+    let of_node = |cpu: u32| nodes.iter().any(|node| node.cpus.known().is_some_and(|cpus| cpus.contains(cpu)));
+    let nowhere: CpuSet = cpus.iter().filter(|cpu| !of_node(*cpu)).collect();
+    if !nowhere.is_empty() {
+        let what = format!("the NUMA node of processors {nowhere}");
+        found.blind(&what, "no node that was seen lists them", "ask for processors that the machine has", None);
+    }
     if nodes.len() < 2 {
         return;
     }
@@ -17,7 +23,10 @@ pub(crate) fn socket(case: &Case<'_>, found: &mut Found) {
         if asked.is_empty() || asked.iter().any(|node| node.number == *own) {
             continue;
         }
-        let distance = asked[0].distances.known().and_then(|distances| distances.get(*own as usize));
+        // The kernel lists distances to the nodes that are there, by number and without gaps.
+        let place = nodes.iter().position(|node| node.number == *own);
+        let distances = asked[0].distances.known().filter(|distances| distances.len() == nodes.len());
+        let distance = distances.zip(place).and_then(|(distances, place)| distances.get(place));
         let far = distance.map_or_else(String::new, |distance| format!(" (distance {distance}, itself 10)"));
         let reason = format!("it hangs on NUMA node {own}, and processors {cpus} are on node {}{far}", asked[0].number);
         let gain = unknown("what the way between the sockets costs is no fact of PCIe: measure it from both");
@@ -87,6 +96,46 @@ mod tests {
         let mut one = two_sockets();
         one.processors.nodes = one.processors.nodes.clone().map(|nodes| nodes[..1].to_vec());
         assert_eq!(asked(&one, "3"), 0);
+    }
+
+    #[test]
+    fn distances_are_to_the_nodes_that_are_there_and_not_to_their_numbers() {
+        let mut machine = two_sockets();
+        let node = |number: u32, cpus: &str, distances: &[u32]| NumaNode {
+            number,
+            cpus: known(cpus.parse().unwrap()),
+            memory_bytes: sample::unseen(),
+            distances: known(distances.to_vec()),
+        };
+        let nodes = vec![node(0, "0-3", &[10, 21, 31]), node(2, "4-7", &[21, 10, 41]), node(3, "8", &[31, 41, 10])];
+        machine.processors.nodes = known(nodes);
+        let reason = |machine: &Inventory, own: u32| {
+            let mut machine = machine.clone();
+            machine.functions[CARD].numa_node = known(Some(own));
+            let ask = Ask { cpus: Some("0".parse().unwrap()), ..Ask::default() };
+            let found = diagnose(&machine, &ask).findings;
+            found.into_iter().find(|finding| finding.check == "socket").unwrap().reason
+        };
+        assert!(reason(&machine, 2).ends_with("on node 0 (distance 21, itself 10)"), "{}", reason(&machine, 2));
+        assert!(reason(&machine, 3).ends_with("on node 0 (distance 31, itself 10)"), "{}", reason(&machine, 3));
+        // A copy that lacks a node cannot tell which distance is whose.
+        machine.processors.nodes = machine.processors.nodes.map(|nodes| nodes[..2].to_vec());
+        assert!(reason(&machine, 2).ends_with("on node 0"), "{}", reason(&machine, 2));
+    }
+
+    #[test]
+    fn processors_of_no_node_are_said_not_to_be_seen() {
+        let blind = |machine: &Inventory, cpus: &str| {
+            let ask = Ask { cpus: Some(cpus.parse().unwrap()), ..Ask::default() };
+            let unseen = diagnose(machine, &ask).unseen;
+            unseen.into_iter().find_map(|unseen| Some(unseen.what.strip_prefix("the NUMA node of ")?.to_owned()))
+        };
+        let machine = two_sockets();
+        assert_eq!(blind(&machine, "0-7"), None);
+        assert_eq!(blind(&machine, "7-9").as_deref(), Some("processors 8-9"));
+        let mut one = machine;
+        one.processors.nodes = one.processors.nodes.map(|nodes| nodes[..1].to_vec());
+        assert_eq!(blind(&one, "4").as_deref(), Some("processors 4"));
     }
 
     #[test]

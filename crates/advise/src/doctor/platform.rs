@@ -4,7 +4,7 @@ use super::Ask;
 use super::case::Case;
 use super::memory_type::memory_bars;
 use super::requests::tags;
-use lanemark_inventory::{Address, Function, Inventory, Why};
+use lanemark_inventory::{Address, Function, Inventory, Source, Why};
 use lanemark_platform::Draft;
 use lanemark_units::format_size;
 use lanemark_wire::config::{BarKind, ConfigSpace};
@@ -66,7 +66,7 @@ pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, No
     };
     let mut file = File {
         text: String::new(),
-        from: format!("read from config space of {address} by lanemark doctor"),
+        from: read_from(if function.config.known().is_some() { "config space" } else { files_of(inventory) }, function),
         measure: format!("measure it: lanemark bench --on {address} --record card.json, then lanemark fit card.json"),
     };
     file.head(function);
@@ -74,6 +74,8 @@ pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, No
     file.root_complex();
     file.link(inventory, function)?;
     file.endpoint(function);
+    // No register says how large a BAR is.
+    file.from = read_from(files_of(inventory), function);
     file.bars(function)?;
     // What this writes, the reader takes; anything else would be a mistake of ours that a user should not meet.
     match Draft::parse("platform", &file.text) {
@@ -83,6 +85,19 @@ pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, No
             what: format!("its numbers do not make a platform:\n{error}"),
         }),
     }
+}
+
+/// What was read of a machine beside config space.
+fn files_of(inventory: &Inventory) -> &'static str {
+    match inventory.source {
+        Source::Lspci { .. } => "what lspci lists",
+        Source::ThisMachine | Source::Folder(_) | Source::Archive(_) => "/sys",
+    }
+}
+
+/// The source of a number, as a platform file says it.
+fn read_from(place: &str, function: &Function) -> String {
+    format!("read from {place} of {} by lanemark doctor", function.address)
 }
 
 /// A text as TOML writes it.
@@ -316,7 +331,9 @@ mod tests {
 
     #[test]
     fn a_slot_is_a_draft_with_the_numbers_that_were_read_and_none_that_were_not() {
-        let text = card(&sample::healthy()).unwrap();
+        let mut machine = sample::healthy();
+        machine.functions[CARD].config = known(sample::config(|_| ()));
+        let text = card(&machine).unwrap();
         let draft = Draft::parse("card.toml", &text).unwrap();
         let json = draft.to_json();
         let value = |path: &str| json.pointer(path).unwrap().clone();
@@ -341,6 +358,24 @@ mod tests {
     }
 
     #[test]
+    fn the_source_of_a_number_is_the_one_that_was_read() {
+        let source = |machine: &Inventory| {
+            let json = Draft::parse("card.toml", &card(machine).unwrap()).unwrap().to_json();
+            let of = |path: &str| json.pointer(path).unwrap().as_str().unwrap().to_owned();
+            (of("/link/mps_bytes/source"), of("/bar/0/size_bytes/source"))
+        };
+        let from = |place: &str| format!("read from {place} of 0000:01:00.0 by lanemark doctor");
+        let mut machine = sample::healthy();
+        assert_eq!(source(&machine), (from("/sys"), from("/sys")));
+        machine.functions[CARD].config = known(sample::config(|_| ()));
+        assert_eq!(source(&machine), (from("config space"), from("/sys")));
+        machine.source = Source::Lspci { path: "slot.txt".into(), hex: true, text: true };
+        assert_eq!(source(&machine), (from("config space"), from("what lspci lists")));
+        machine.functions[CARD].config = sample::unseen();
+        assert_eq!(source(&machine), (from("what lspci lists"), from("what lspci lists")));
+    }
+
+    #[test]
     fn what_a_platform_needs_and_nobody_saw_is_named() {
         let mut machine = sample::healthy();
         machine.functions[CARD].express = sample::unseen();
@@ -356,6 +391,21 @@ mod tests {
             sample::link(&mut machine, place).speed = sample::unseen();
         }
         assert!(card(&machine).unwrap_err().to_string().contains("the state of its link was not seen"));
+    }
+
+    #[test]
+    fn a_virtual_function_sends_to_its_physical_function() {
+        let mut machine = sample::healthy();
+        let bytes = sample::config(|bytes| bytes[..4].fill(0xff));
+        machine.functions[CARD].express =
+            lanemark_inventory::config::function(machine.functions[CARD].address, bytes).0.express;
+        // The port above tells the link; the payload size is the physical function's all the same.
+        for what in ["its Max_Payload_Size", "the state of its link"] {
+            let error = card(&machine).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("0000:01:00.0: {what} was not seen (it is a virtual")), "{error}");
+            assert!(error.ends_with("ask about the physical function, mostly .0 of the same device"), "{error}");
+            machine.functions[PORT].express = sample::unseen();
+        }
     }
 
     #[test]

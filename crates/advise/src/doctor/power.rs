@@ -65,9 +65,11 @@ pub(crate) fn aspm(case: &Case<'_>, found: &mut Found) {
 /// L1 substates switch off more, and waking takes longer.
 pub(crate) fn l1_substates(case: &Case<'_>, found: &mut Found) {
     let on = case.edges.iter().filter(|edge| {
-        let ends = [edge.upper_link(case), edge.lower_link(case)];
-        let states = ends.into_iter().flatten().filter_map(|link| link.l1_substates.present());
-        states.into_iter().any(|states| states.aspm_l1_1 || states.aspm_l1_2)
+        let ends = || [edge.upper_link(case), edge.lower_link(case)].into_iter().flatten();
+        // They are states of L1: without it they are settings that do nothing.
+        let is_l1_on = ends().filter_map(|link| link.aspm_enabled.get()).any(|aspm| aspm.l1);
+        let mut states = ends().filter_map(|link| link.l1_substates.present());
+        is_l1_on && states.any(|states| states.aspm_l1_1 || states.aspm_l1_2)
     });
     let on: Vec<&Function> = on.map(|edge| edge.lower(case)).collect();
     if on.is_empty() {
@@ -126,6 +128,8 @@ mod tests {
         let off = L1Substates { pci_pm_l1_2: false, pci_pm_l1_1: false, aspm_l1_2: false, aspm_l1_1: false };
         let mut machine = sample::healthy();
         link(&mut machine, CARD).l1_substates = known(Some(L1Substates { aspm_l1_2: true, ..off }));
+        assert_eq!(findings_of(&machine, "l1_substates"), [], "L1 is off");
+        link(&mut machine, CARD).aspm_enabled = known(Aspm { l0s: false, l1: true });
         assert_eq!(findings_of(&machine, "l1_substates").len(), 1);
         link(&mut machine, CARD).l1_substates = known(Some(L1Substates { pci_pm_l1_2: true, ..off }));
         assert_eq!(findings_of(&machine, "l1_substates"), []);

@@ -85,9 +85,11 @@ pub(crate) fn size(case: &Case<'_>, found: &mut Found) {
         let Some(enough) = Mrrs::ALL.into_iter().find(|mrrs| reached(*mrrs).is_some_and(|rate| rate >= best)) else {
             continue;
         };
-        let gain = reader.gain(case, tags, enough);
+        // The command sets the size and no tags.
+        let gain = reader.gain(case, reader.tags, enough);
         let reason = format!(
-            "{} reads of {} B under way do not cover latency x bandwidth of {}: {} B would",
+            "{}{} reads of {} B under way do not cover latency x bandwidth of {}: {} B would",
+            if tags == reader.tags { "" } else { "even with extended tags, " },
             tags.tags(),
             reader.mrrs.bytes(),
             reader.rate,
@@ -193,6 +195,15 @@ mod tests {
         let found = at(&machine(128, true), 3000.0, "read_requests");
         let lanemark_record::diagnosis::Gain::Computed { assumes, .. } = &found[0].gain else { panic!("no gain") };
         assert!(assumes.starts_with("reads answered after 3000 ns (a test)"), "{assumes}");
+    }
+
+    #[test]
+    fn a_gain_is_that_of_the_command_beside_it() {
+        let found = at(&machine(128, false), 1200.0, "read_requests");
+        // 32 reads of 256 B instead of 128 B, and not 256 of them.
+        assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 1e-9, "{:?}", found[0].gain);
+        assert!(found[0].reason.starts_with("even with extended tags, 256 reads of 128 B"), "{}", found[0].reason);
+        assert_eq!(found[0].mend.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=1000:7000"));
     }
 
     #[test]

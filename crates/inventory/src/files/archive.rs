@@ -13,6 +13,8 @@ const MOST_ENTRY_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 256 << 20;
 /// Folders in folders.
 const MOST_DEPTH: usize = 48;
+/// What a name with its folders may have, as in Linux.
+const MOST_PATH_BYTES: usize = 4096;
 
 enum Node {
     File(Vec<u8>),
@@ -24,6 +26,8 @@ enum Node {
 /// A tar in memory as a root.
 pub(crate) struct Archive {
     nodes: HashMap<String, Node>,
+    /// What the paths hold of folders that no entry names: of a long path each folder is one.
+    folder_bytes: u64,
 }
 
 impl Archive {
@@ -32,7 +36,7 @@ impl Archive {
     /// # Errors
     /// If an entry is broken, or the whole is larger than a copy of `/sys` can be.
     pub(crate) fn read(bytes: &[u8], place: &str) -> Result<Archive, InventoryError> {
-        let mut archive = Archive { nodes: HashMap::new() };
+        let mut archive = Archive { nodes: HashMap::new(), folder_bytes: 0 };
         archive.nodes.insert(String::new(), Node::Folder(BTreeSet::new()));
         let mut tar = tar::Archive::new(bytes);
         let broken = |entry: usize, error: &std::io::Error| InventoryError::Malformed {
@@ -50,12 +54,17 @@ impl Archive {
             let mut entry = entry.map_err(|error| broken(number, &error))?;
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+            let malformed = |problem| InventoryError::Malformed { place: place.to_owned(), line: number, problem };
             if parts.contains(&"..") || parts.len() > MOST_DEPTH {
-                return Err(InventoryError::Malformed {
-                    place: place.to_owned(),
-                    line: number,
-                    problem: format!("the entry '{}' leads out of the archive or too deep", crate::shortened(&path)),
-                });
+                let problem = format!("the entry '{}' leads out of the archive or too deep", crate::shortened(&path));
+                return Err(malformed(problem));
+            }
+            if path.len() > MOST_PATH_BYTES {
+                return Err(malformed(format!(
+                    "the name '{}' has {} B; Linux has {MOST_PATH_BYTES} at most, so that it is no copy of /sys",
+                    crate::shortened(&path),
+                    path.len()
+                )));
             }
             let kind = entry.header().entry_type();
             let node = if kind.is_dir() {
@@ -83,6 +92,9 @@ impl Archive {
                 Node::Special
             };
             archive.insert(&parts, node);
+            if total + archive.folder_bytes > MOST_BYTES {
+                return Err(too_large("what the entries hold together, with their names".to_owned(), MOST_BYTES));
+            }
         }
         Ok(archive)
     }
@@ -93,7 +105,8 @@ impl Archive {
             let rest = path.strip_prefix(name)?;
             if rest.is_empty() { Some(String::new()) } else { Some(rest.strip_prefix('/')?.to_owned()) }
         };
-        Archive { nodes: self.nodes.into_iter().filter_map(|(path, node)| Some((inside(path)?, node))).collect() }
+        let nodes = self.nodes.into_iter().filter_map(|(path, node)| Some((inside(path)?, node))).collect();
+        Archive { nodes, ..self }
     }
 
     /// The last entry of a name counts, as it does when a tar is unpacked; a folder is not emptied by another
@@ -114,7 +127,10 @@ impl Archive {
     }
 
     fn name_in(&mut self, folder: &str, name: &str) {
-        let node = self.nodes.entry(folder.to_owned()).or_insert_with(|| Node::Folder(BTreeSet::new()));
+        let node = self.nodes.entry(folder.to_owned()).or_insert_with(|| {
+            self.folder_bytes += folder.len() as u64;
+            Node::Folder(BTreeSet::new())
+        });
         if let Node::Folder(names) = node {
             if !names.contains(name) {
                 names.insert(name.to_owned());

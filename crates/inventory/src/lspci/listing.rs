@@ -8,7 +8,9 @@ use crate::files::garbled;
 use crate::link::speed_in;
 use crate::{Acs, Address, Aer, Express, Feature, Function, Link, Region, RegionKind, Seen, Sriov, Why, Width};
 use lanemark_units::HostPhys;
-use lanemark_wire::config::{AccessControl, Aspm, BarKind, BusNumbers, L1Substates, LinkSpeed, PortType, ResizableBar};
+use lanemark_wire::config::{
+    AccessControl, Aspm, BarKind, BusNumbers, Errors, L1Substates, LinkSpeed, PortType, ResizableBar,
+};
 use lanemark_wire::{Mps, Mrrs};
 
 /// The indented lines of one function.
@@ -132,7 +134,14 @@ impl<'a> Listing<'a> {
             None => Seen::Unseen(Why::NotListed(name)),
         };
         let number = |text: &str| text.parse().ok();
-        let mut function = Function::unseen(address, &verbose);
+        let mut function = Function {
+            local_cpus: Seen::Unseen(Why::NotPrinted),
+            iommu_domain: Seen::Unseen(Why::NotPrinted),
+            power_state: Seen::Unseen(Why::NotPrinted),
+            d3cold_allowed: Seen::Unseen(Why::NotPrinted),
+            enable_count: Seen::Unseen(Why::NotPrinted),
+            ..Function::unseen(address, &verbose)
+        };
         function.driver = match listed("Kernel driver in use") {
             Some(driver) => Seen::Known(Some(driver.to_owned())),
             None if kinds.driver => Seen::Known(None),
@@ -202,8 +211,15 @@ impl<'a, 'b> Known<'a, 'b> {
         let found = of_list.find(|capability| {
             capability.title.strip_prefix(title).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
         });
+        // An older lspci writes `Resizable BAR <?>` where a newer one tells `Physical` from `Virtual`.
+        let undecoded = |capability: &Capability<'_>| {
+            capability.title.strip_suffix(" <?>").is_some_and(|name| title.ends_with(name))
+        };
         match found {
             Some(capability) => Seen::Known(Some(capability)),
+            None if sections.capabilities.iter().any(undecoded) => {
+                Seen::Unseen(Why::NotListed("of the kind, which a newer lspci prints"))
+            }
             None if sections.denied => Seen::Unseen(Why::ListingDenied),
             None if is_listed || self.list == Some(false) => Seen::Known(None),
             None => Seen::Unseen(Why::NotListed("Capabilities")),
@@ -392,7 +408,7 @@ fn region(kind: RegionKind, space: BarKind, at: &str, prefetchable: bool) -> Reg
         Err(_) => Seen::Unseen(garbled("Region", at)),
     };
     let write_combining_file = match kind {
-        RegionKind::Bar(_) => Seen::Unseen(Why::NotListed("of resourceN_wc; sysfs has it")),
+        RegionKind::Bar(_) => Seen::Unseen(Why::NotPrinted),
         _ => Seen::Known(false),
     };
     Region { kind, space, base, bytes: bytes_of(at), prefetchable, write_combining_file }
@@ -553,44 +569,22 @@ fn access_control(text: &str) -> AccessControl {
 }
 
 fn aer_of(aer: &Capability<'_>) -> Aer {
-    /// Names of lspci by bit; PCI Express Base Specification 6.0, section 7.8.4.
-    const UNCORRECTABLE: [(&str, u8); 15] = [
-        ("DLP", 4),
-        ("SDES", 5),
-        ("TLP", 12),
-        ("FCP", 13),
-        ("CmpltTO", 14),
-        ("CmpltAbrt", 15),
-        ("UnxCmplt", 16),
-        ("RxOF", 17),
-        ("MalfTLP", 18),
-        ("ECRC", 19),
-        ("UnsupReq", 20),
-        ("ACSViol", 21),
-        ("UncorrIntErr", 22),
-        ("BlockedTLP", 23),
-        ("AtomicOpBlocked", 24),
-    ];
-    const CORRECTABLE: [(&str, u8); 7] = [
-        ("RxErr", 0),
-        ("BadTLP", 6),
-        ("BadDLLP", 7),
-        ("Rollover", 8),
-        ("Timeout", 12),
-        ("AdvNonFatalErr", 13),
-        ("CorrIntErr", 14),
-    ];
-    let status = |line, names: &[(&str, u8)]| {
+    // The tables of `wire` have the names of lspci.
+    let status = |line, errors: fn(u32) -> Errors| {
         fact(register(&aer.lines, line).as_ref(), line, |text| {
-            let set = |(name, bit): &(&str, u8)| if flag(text, name) == Some(true) { 1 << bit } else { 0 };
-            flag(text, names[0].0)?;
-            Some(names.iter().map(set).sum())
+            let mut flags = (0..u32::BITS).filter_map(|bit| {
+                let name = errors(1 << bit).names().next()?;
+                flag(text, name).map(|on| u32::from(on) << bit)
+            });
+            // A line without any is none; later versions of lspci print more of them.
+            let first = flags.next()?;
+            Some(flags.fold(first, |bits, bit| bits | bit))
         })
     };
     Aer {
-        uncorrectable_status: status("UESta", &UNCORRECTABLE),
-        correctable_status: status("CESta", &CORRECTABLE),
-        ..Aer::unseen(&Why::NotListed("of counters; sysfs has them"))
+        uncorrectable_status: status("UESta", Errors::uncorrectable),
+        correctable_status: status("CESta", Errors::correctable),
+        ..Aer::unseen(&Why::NotPrinted)
     }
 }
 

@@ -61,8 +61,17 @@ pub(crate) struct Reader<'a> {
     /// Whether the files are those of the machine this runs on, where reading config space may wake a device.
     pub(crate) live: bool,
     pub(crate) names: IdNames,
-    /// Whether some function has files about its link, so that the source has them where the kernel does.
-    pub(crate) links_told: bool,
+    pub(crate) told: Told,
+}
+
+/// What the source has where the kernel does, so that a function without it has none.
+pub(crate) struct Told {
+    /// Files about links.
+    pub(crate) links: bool,
+    /// Links to drivers.
+    pub(crate) drivers: bool,
+    /// Links to IOMMU groups.
+    pub(crate) groups: bool,
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -100,8 +109,13 @@ impl Reader<'_> {
         Function { regions, resizable_bars, ..function }
     }
 
+    /// Whether a look at a register could wake the function.
+    fn is_asleep(&self, power: Option<&str>) -> bool {
+        self.live && power == Some("D3cold")
+    }
+
     fn by_config(&self, address: Address, folder: &str, power: Option<&str>, notes: &mut Vec<Note>) -> Function {
-        if self.live && power == Some("D3cold") {
+        if self.is_asleep(power) {
             return config::unread(address, &Why::Asleep);
         }
         let bytes = match self.files.bytes(&join(folder, "config"), ConfigSpace::BYTES) {
@@ -128,7 +142,7 @@ impl Reader<'_> {
             (Seen::Known(vendor), Seen::Known(device)) => Seen::Known(Some((vendor, device))),
             (Seen::Unseen(why), _) | (_, Seen::Unseen(why)) => Seen::Unseen(why),
         };
-        let group = self.link(folder, "iommu_group");
+        let group = self.link(folder, "iommu_group", self.told.groups);
         let iommu_group = match group {
             Seen::Known(Some(group)) => match group.parse() {
                 Ok(group) => Seen::Known(Some(group)),
@@ -149,10 +163,14 @@ impl Reader<'_> {
             revision: self.files.fact(folder, "revision", |text| u8::try_from(hex(text)?).ok()),
             class: self.files.fact(folder, "class", |text| u32::try_from(hex(text)?).ok().map(Class)),
             regions: self.regions(folder, config.buses.present().is_some()),
-            express: self.express(folder, why_config.as_ref().unwrap_or(&Why::NotInDump)),
+            express: self.express(
+                folder,
+                why_config.as_ref().unwrap_or(&Why::NotInDump),
+                self.is_asleep(power_state.known().map(String::as_str)),
+            ),
             aer: self.aer(folder),
             sriov: self.sriov(folder),
-            driver: self.link(folder, "driver"),
+            driver: self.link(folder, "driver", self.told.drivers),
             numa_node: self.files.fact(folder, "numa_node", |text| {
                 text.parse::<i64>()
                     .ok()
@@ -173,32 +191,40 @@ impl Reader<'_> {
         }
     }
 
-    /// What a link is called that it points to; the kernel makes the link only if there is something.
-    fn link(&self, folder: &str, name: &'static str) -> Seen<Option<String>> {
+    /// What a link is called that it points to. The kernel makes the link only if there is something, so that where
+    /// links are `told`, a missing one is none.
+    fn link(&self, folder: &str, name: &'static str, told: bool) -> Seen<Option<String>> {
         match self.files.link_name(&join(folder, name)) {
             Ok(target) => Seen::Known(Some(target)),
-            Err(Trouble::Missing) => Seen::Known(None),
+            Err(Trouble::Missing) if told => Seen::Known(None),
             Err(trouble) => Seen::Unseen(trouble.why(name)),
         }
     }
 
     /// Speeds and widths, which the kernel tells without root and of PCI Express functions only.
-    fn express(&self, folder: &str, why: &Why) -> Seen<Option<Express>> {
+    fn express(&self, folder: &str, why: &Why, asleep: bool) -> Seen<Option<Express>> {
         if !self.files.exists(&join(folder, "max_link_speed")) {
             // Where others have the file, the kernel would have made it for every PCI Express function.
-            let told = self.links_told;
+            let told = self.told.links;
             return if told { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
         }
-        let speed = |name| self.files.fact(folder, name, speed_in);
-        // The kernel says 255 where it does not know.
-        let width =
-            |name| self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
-        let link = Link {
-            fastest: speed("max_link_speed"),
-            widest: width("max_link_width"),
-            speed: speed("current_link_speed"),
-            width: width("current_link_width"),
-            ..Link::unseen(why)
+        let speed = |name| unknown_to_kernel(self.files.fact(folder, name, speed_in), name, "Unknown");
+        let width = |name| {
+            let lanes =
+                self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
+            unknown_to_kernel(lanes, name, "255")
+        };
+        // The others read registers, for which newer kernels wake the function; the fastest speed they remember.
+        let link = if asleep {
+            Link { fastest: speed("max_link_speed"), ..Link::unseen(&Why::Asleep) }
+        } else {
+            Link {
+                fastest: speed("max_link_speed"),
+                widest: width("max_link_width"),
+                speed: speed("current_link_speed"),
+                width: width("current_link_width"),
+                ..Link::unseen(why)
+            }
         };
         Seen::Known(Some(Express { link: Seen::Known(Some(link)), ..Express::unseen(why) }))
     }
@@ -310,6 +336,16 @@ fn padded(bytes: &[u8]) -> usize {
     if says_list && bytes[64..].iter().all(|byte| *byte == 0) { 64 } else { bytes.len() }
 }
 
+/// What the kernel writes where it could not read a register is no odd kernel: who may read it sees more.
+fn unknown_to_kernel<T>(fact: Seen<T>, file: &'static str, unknown: &str) -> Seen<T> {
+    match fact {
+        Seen::Unseen(Why::Garbled { text, .. }) if text.starts_with(unknown) => {
+            Seen::Unseen(Why::Refused { file: file.into(), error: format!("the kernel says '{text}'").into() })
+        }
+        fact => fact,
+    }
+}
+
 /// Lines such as `BadTLP 3`.
 fn error_counts(text: &str) -> Option<Vec<ErrorCount>> {
     let count = |line: &str| {
@@ -332,5 +368,70 @@ fn parent(folder: &str) -> Seen<Option<Address>> {
                 .map_or(Seen::Unseen(Why::NoFile("sys/devices".into())), |address| Seen::Known(Some(address))),
         },
         None => Seen::Unseen(Why::NoFile("sys/devices".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::files::{Files, Folder};
+    use crate::{Function, Source, Why};
+    use std::fs;
+
+    const ONE: &str = "sys/bus/pci/devices/0000:3b:00.0";
+
+    /// The one function of a machine of which these files are there.
+    fn function(files: &[(&str, &str)], live: bool) -> Function {
+        let root = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = root.path().join(ONE).join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let store = Folder::new(root.path());
+        let mut inventory = super::super::read(&Files::new(&store), Source::ThisMachine, live).unwrap();
+        inventory.functions.remove(0)
+    }
+
+    #[test]
+    fn of_a_function_that_sleeps_no_file_is_read_that_would_wake_it() {
+        let files = |state| {
+            [
+                ("power_state", state),
+                ("max_link_speed", "16.0 GT/s PCIe"),
+                ("max_link_width", "16"),
+                ("current_link_speed", "8.0 GT/s PCIe"),
+                ("current_link_width", "8"),
+            ]
+        };
+        for (state, live, is_read) in [("D3cold", true, false), ("D3hot", true, true), ("D3cold", false, true)] {
+            let function = function(&files(state), live);
+            let link = function.link().unwrap();
+            assert!(link.fastest.known().is_some(), "{state}");
+            let why = (!is_read).then_some(Why::Asleep);
+            let whys = [link.widest.why(), link.speed.why(), link.width.why()];
+            assert_eq!(whys, [why.as_ref(); 3], "{state}, {live}");
+        }
+    }
+
+    #[test]
+    fn a_driver_that_is_not_there_is_none_where_others_have_one_and_unseen_in_a_copy_of_less() {
+        let root = tempfile::tempdir().unwrap();
+        let functions = root.path().join("sys/bus/pci/devices");
+        for address in ["0000:00:00.0", "0000:00:01.0"] {
+            fs::create_dir_all(functions.join(address)).unwrap();
+            fs::write(functions.join(address).join("config"), [0; 64]).unwrap();
+        }
+        let store = Folder::new(root.path());
+        let first = |live| {
+            let mut inventory = super::super::read(&Files::new(&store), Source::ThisMachine, live).unwrap();
+            inventory.functions.remove(0)
+        };
+        assert_eq!(first(false).driver.why(), Some(&Why::NoFile("driver".into())));
+        assert_eq!(first(false).iommu_group.why(), Some(&Why::NoFile("iommu_group".into())));
+        assert!(first(true).driver.is_absent() && first(true).iommu_group.is_absent());
+        for link in ["driver", "iommu_group"] {
+            std::os::unix::fs::symlink("../../7", functions.join("0000:00:01.0").join(link)).unwrap();
+        }
+        assert!(first(false).driver.is_absent() && first(false).iommu_group.is_absent());
     }
 }
