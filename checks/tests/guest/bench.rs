@@ -45,6 +45,7 @@ fn a_run_stores_where_it_was_told_and_its_record_is_marked() {
     assert!(outside[4096..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");
 
     assert_eq!(record["warnings"], serde_json::json!([]));
+    assert_eq!(record["advice"], serde_json::json!([]), "no way is the best of an emulator");
     let target = &record["targets"][0];
     assert_eq!((&target["kind"], &target["card"]["id"]), (&"emulated".into(), &"1af4:1110".into()));
     for (mapping, memory_type) in target["card"]["mappings"].as_array().unwrap().iter().zip(["uc", "wc"]) {

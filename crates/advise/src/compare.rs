@@ -239,23 +239,13 @@ fn alone(answer: &Answer, record: &str) -> Alone {
 mod tests {
     use super::*;
     use crate::fixture;
-    use lanemark_record::Target;
 
     fn answer(access: &str, samples_ns: &[f64]) -> Answer {
         Answer { samples_ns: samples_ns.to_vec(), ..fixture::answer(access, 64, Some(1e9)) }
     }
 
     fn record(kind: TargetKind, answers: Vec<Answer>) -> Record {
-        let target = Target {
-            name: "card".to_owned(),
-            summary: String::new(),
-            kind,
-            memcpy: String::new(),
-            platform: None,
-            origins: None,
-            card: None,
-        };
-        Record { targets: vec![target], ..fixture::record(answers) }
+        Record { targets: vec![fixture::target(kind)], ..fixture::record(answers) }
     }
 
     fn real(samples_ns: &[f64]) -> Record {

@@ -1,6 +1,6 @@
 //! Small records for tests.
 
-use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Summary, Way};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Summary, Target, TargetKind, Way};
 
 /// An answer about stores to a card that knows its rate and nothing else.
 pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer {
@@ -35,4 +35,17 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
 /// A record of these answers and no targets.
 pub(crate) fn record(answers: Vec<Answer>) -> Record {
     Record { answers, ..Record::new(vec![]) }
+}
+
+/// The target of [`answer`].
+pub(crate) fn target(kind: TargetKind) -> Target {
+    Target {
+        name: "card".to_owned(),
+        summary: String::new(),
+        kind,
+        memcpy: String::new(),
+        platform: None,
+        origins: None,
+        card: None,
+    }
 }

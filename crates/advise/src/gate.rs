@@ -203,8 +203,8 @@ fn exact(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{answer, record};
-    use lanemark_record::{Bytes, Ceiling, Formula, Summary, Target, Tlps};
+    use crate::fixture::{answer, record, target};
+    use lanemark_record::{Bytes, Ceiling, Formula, Summary, Tlps};
 
     fn held(rate: f64, ceiling: f64, kind: CeilingKind) -> Answer {
         let ceiling = Ceiling { kind, rate_bytes_per_s: Some(ceiling), because: "a test".to_owned() };
@@ -304,19 +304,10 @@ mod tests {
 
     #[test]
     fn what_was_emulated_is_held_against_its_bytes_only() {
-        let target = Target {
-            name: "card".to_owned(),
-            summary: String::new(),
-            kind: TargetKind::Emulated,
-            memcpy: String::new(),
-            platform: None,
-            origins: None,
-            card: None,
-        };
         let lost = Some(Bytes { claimed_bytes: 2, confirmed_bytes: 1 });
         let fast = held(4e9, 2e9, CeilingKind::Computed);
         let mut record = record(vec![fast.clone(), Answer { bytes: lost, ..fast }]);
-        record.targets.push(target);
+        record.targets.push(target(TargetKind::Emulated));
         assert_eq!(judgements(&record).len(), 1);
     }
 }

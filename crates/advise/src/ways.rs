@@ -1,17 +1,19 @@
 //! Which way to use, and where one falls off a cliff.
 
-use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, Way};
+use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, Way};
 use lanemark_units::format_size;
 
 /// The best way per target, bandwidth question and size, where there is more than one to choose from.
 ///
-/// Best is the plainest of those within 2 % of the highest median of the delivered rate.
+/// Best is the plainest of those within 2 % of the highest median of the delivered rate. Of an emulated target no way is
+/// the best: its times say nothing about speed.
 #[must_use]
 pub fn best_ways(record: &Record) -> Vec<Advice> {
     // Hot and cold destinations are two tasks, not two ways of one.
     let is_cold = |answer: &Answer| answer.way.through == "cold";
     let mut groups: Vec<(&str, &str, bool, u64)> = Vec::new();
-    for answer in record.answers.iter().filter(|answer| answer.quantity == Quantity::Bandwidth) {
+    let rated = |answer: &&Answer| answer.quantity == Quantity::Bandwidth && !is_emulated(record, answer);
+    for answer in record.answers.iter().filter(rated) {
         let key = (answer.target.as_str(), answer.question.as_str(), is_cold(answer), answer.size_bytes);
         if !groups.contains(&key) {
             groups.push(key);
@@ -29,6 +31,10 @@ pub fn best_ways(record: &Record) -> Vec<Advice> {
             best(record.answers.iter().filter(of_group))
         })
         .collect()
+}
+
+fn is_emulated(record: &Record, answer: &Answer) -> bool {
+    record.targets.iter().any(|target| target.name == answer.target && target.kind == TargetKind::Emulated)
 }
 
 fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
@@ -96,10 +102,11 @@ pub fn cliffs(record: &Record) -> Vec<Finding> {
     found
 }
 
-/// How many buffers each target was found to have, or why no number was found.
+/// How many buffers each target was found to have, or why no number was found; nothing of an emulated one.
 #[must_use]
 pub fn buffers(record: &Record) -> Vec<Finding> {
-    let found = record.answers.iter().filter_map(|answer| {
+    let real = record.answers.iter().filter(|answer| !is_emulated(record, answer));
+    let found = real.filter_map(|answer| {
         let Some(Detail::Buffers(buffers)) = &answer.detail else { return None };
         let way = &answer.way;
         let text = match (buffers.count, buffers.flush_ns) {
@@ -165,7 +172,7 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{answer, record};
+    use crate::fixture::{answer, record, target};
     use lanemark_record::{Buffers, Tlps};
 
     #[test]
@@ -181,6 +188,16 @@ mod tests {
             .map(|advice| (advice.size_bytes, advice.way.access.as_str(), advice.times_the_slowest))
             .collect();
         assert_eq!(found, [(64, "memcpy", 4.0), (128, "4", 1.5)]);
+    }
+
+    #[test]
+    fn of_an_emulated_target_no_way_is_the_best_and_no_buffers_are_told() {
+        let answers = vec![answer("4", 64, Some(1e9)), answer("memcpy", 64, Some(4e9))];
+        for (kind, wanted) in [(TargetKind::Real, 1), (TargetKind::Emulated, 0)] {
+            let mut record = record(answers.clone());
+            record.targets.push(target(kind));
+            assert_eq!(best_ways(&record).len(), wanted, "{kind:?}");
+        }
     }
 
     fn seen(access: &str, size_bytes: u64, rate: f64, writes: u64) -> Answer {
