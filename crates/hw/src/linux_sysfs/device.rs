@@ -50,6 +50,7 @@ impl Device {
     }
 
     /// The machine it is in.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) const fn system(&self) -> &System {
         &self.system
     }
@@ -126,6 +127,7 @@ impl Device {
     }
 
     /// Refuses a device that does not answer any more.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn check_present(&self) -> Result<(), CardError> {
         self.header().map(drop)
     }

@@ -1,5 +1,8 @@
 //! Which memory type a mapping really has: what the kernel chose for its page tables, and what the MTRRs make of it.
 
+// Only where there are mappings of it; the rest of the house compiles everywhere.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+
 use super::system::text;
 use super::{Device, Range};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective};

@@ -40,7 +40,8 @@ pub struct BarMapping {
     never: Infallible,
 }
 
-#[allow(missing_docs, clippy::missing_errors_doc)] // As on x86-64 Linux, but that all of it is refused.
+// As on x86-64 Linux, but that all of it is refused.
+#[allow(missing_docs, clippy::missing_errors_doc, clippy::needless_pass_by_value)]
 impl CardMachine {
     pub fn open(attachment: Attachment, _is_emulated: bool) -> Result<CardMachine, CardError> {
         Err(unsupported(attachment.device.address()))
@@ -59,7 +60,7 @@ impl CardMachine {
     }
 }
 
-#[allow(missing_docs, clippy::missing_errors_doc)]
+#[allow(missing_docs, clippy::missing_errors_doc, clippy::needless_pass_by_value)]
 impl Rehearsal {
     pub fn new((attachment, _): (Attachment, Vec<CardError>)) -> Result<Rehearsal, CardError> {
         Err(unsupported(attachment.device.address()))
@@ -82,7 +83,7 @@ impl Rehearsal {
     }
 }
 
-#[allow(missing_docs, clippy::missing_errors_doc)]
+#[allow(missing_docs, clippy::missing_errors_doc, clippy::needless_pass_by_value)]
 impl Card {
     pub fn attach(address: Address, _ranges: &[Range], _consent: Consent) -> Result<Card, CardError> {
         Err(unsupported(address))
@@ -104,7 +105,7 @@ impl Card {
     }
 }
 
-#[allow(missing_docs, clippy::missing_errors_doc)]
+#[allow(missing_docs, clippy::missing_errors_doc, clippy::needless_pass_by_value)]
 impl BarMapping {
     #[must_use]
     pub fn mapped_type(&self) -> &MappedType {
