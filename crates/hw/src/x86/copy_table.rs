@@ -21,8 +21,9 @@ pub(crate) struct CopyTable {
     /// By [`class`].
     copies: [Copy; CLASSES],
     accesses: [Access; CLASSES],
-    /// A bit for each class that goes by [`plain64_in_line`] instead.
-    in_line: u64,
+    /// How many lengths from [`SHORTEST_IN_LINE`] on go by [`plain64_in_line`] instead: compared, for looking into a table
+    /// takes longer.
+    in_line: usize,
 }
 
 const CLASSES: usize = usize::BITS as usize;
@@ -31,9 +32,11 @@ const FIRST: usize = class(64);
 /// The class of 4 MiB, the last that is measured. What is longer goes as 4 MiB does, and so does nothing at all.
 const LAST: usize = class(4 << 20);
 
-/// The last class that may go without a call. A call and its look into the table take one to five cycles, 512 B about
-/// nine.
-const LAST_IN_LINE: usize = class(512);
+/// The shortest length that may go without a call: the first of the first class that is measured.
+const SHORTEST_IN_LINE: usize = 33;
+/// The last class that may go without a call. A call and its look into the table take one to five cycles, 1 KiB about
+/// twenty.
+const LAST_IN_LINE: usize = class(1024);
 
 /// The lengths above one power of two, up to the next, are one class. Three instructions, because a copy of 64 B
 /// takes only a few times as many.
@@ -104,14 +107,17 @@ impl CopyTable {
             for entry in class..CLASSES {
                 (table.accesses[entry], table.copies[entry]) = (best.access, best.copy);
             }
-            table.in_line |= u64::from(best.is_in_line) << class;
+            // Only from the shortest on without a gap.
+            if best.is_in_line && (class == FIRST || table.in_line == longest(class - 1) + 1 - SHORTEST_IN_LINE) {
+                table.in_line = longest(class) + 1 - SHORTEST_IN_LINE;
+            }
         }
         table
     }
 
     /// Everything by one way; in line, every class.
     fn of(way: Way) -> CopyTable {
-        let in_line = if way.is_in_line { u64::MAX } else { 0 };
+        let in_line = if way.is_in_line { usize::MAX } else { 0 };
         CopyTable { copies: [way.copy; CLASSES], accesses: [way.access; CLASSES], in_line }
     }
 
@@ -127,13 +133,12 @@ impl CopyTable {
     #[inline(always)]
     #[allow(clippy::inline_always)] // A call more would cost as much as the choice.
     pub(crate) unsafe fn copy(&self, to: *mut u8, from: *const u8, len: usize) {
-        let class = class(len);
         // SAFETY: the table has routines whose instruction the processor has; the rest is handed on to the caller.
         unsafe {
-            if self.in_line >> class & 1 == 1 {
+            if len.wrapping_sub(SHORTEST_IN_LINE) < self.in_line {
                 plain64_in_line(to, from, len);
             } else {
-                (self.copies[class])(to, from, len);
+                (self.copies[class(len)])(to, from, len);
             }
         }
     }
@@ -251,7 +256,7 @@ mod tests {
                 }
             }
             assert_eq!(table.choice(8), Access::Memcpy);
-            assert!(table.in_line >> (LAST_IN_LINE + 1) == 0 && table.in_line.trailing_zeros() >= FIRST as u32);
+            assert!(table.in_line + SHORTEST_IN_LINE <= longest(LAST_IN_LINE) + 1);
             assert_eq!(table.choice(4 << 20), table.choice(1 << 40));
         }
     }
