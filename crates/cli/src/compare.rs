@@ -30,26 +30,22 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
     let Some(percent) = args.fail_above else { return Ok(()) };
     // What was not measured did not pass.
-    let found = [
-        (
-            comparison.slower_by_more_than(percent).count(),
-            format!("became slower by more than {percent} %: the whole interval lies above"),
-        ),
-        (
-            comparison.undecided().count(),
-            "cannot be judged: too few samples, or times that are not positive".to_owned(),
-        ),
-        (comparison.lost().count(), format!("of {before} is missing in {after}")),
-    ];
-    let failed: Vec<String> =
-        found.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| of_answers(count, &what)).collect();
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Check(failed.join("; "))) }
-}
-
-fn of_answers(count: usize, what: &str) -> String {
-    if count == 1 {
-        format!("1 answer {what}")
-    } else {
-        format!("{count} answers {}", what.replace(" is missing", " are missing"))
+    let answers = |count| if count == 1 { "1 answer".to_owned() } else { format!("{count} answers") };
+    let mut failed = Vec::new();
+    let slower = comparison.slower_by_more_than(percent).count();
+    if slower > 0 {
+        let by = format!("became slower by more than {percent} %: the whole interval lies above");
+        failed.push(format!("{} {by}", answers(slower)));
     }
+    let undecided = comparison.undecided().count();
+    if undecided > 0 {
+        let why = "cannot be judged: too few samples, or times that are not positive";
+        failed.push(format!("{} {why}", answers(undecided)));
+    }
+    let lost = comparison.lost().count();
+    if lost > 0 {
+        let is = if lost == 1 { "is" } else { "are" };
+        failed.push(format!("{} of {before} {is} missing in {after}", answers(lost)));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Check(failed.join("; "))) }
 }
