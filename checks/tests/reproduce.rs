@@ -122,12 +122,13 @@ fn text_of(name: &str) -> &'static str {
     lanemark_platform::PRESETS.iter().find(|preset| preset.name == name).unwrap().text
 }
 
-/// The IDs that stand in the sources of a platform: letters, a number, perhaps a letter.
+/// The IDs that stand in the sources of a platform: letters, a number, perhaps a letter, perhaps a row of its figure.
 fn cited(platform: &str) -> Vec<String> {
-    let words = platform.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = platform.split(|c: char| !c.is_ascii_alphanumeric() && c != ':').map(|word| word.trim_end_matches(':'));
     let is_id = |word: &&str| {
-        let mut rest = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
-        let letters = word.len() - rest.len();
+        let figure = word.split_once(':').map_or(*word, |(figure, _)| figure);
+        let mut rest = figure.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        let letters = figure.len() - rest.len();
         rest = rest.trim_end_matches(|c: char| c.is_ascii_lowercase());
         letters == 1 && !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit())
     };
@@ -136,7 +137,7 @@ fn cited(platform: &str) -> Vec<String> {
 
 #[test]
 fn no_figure_that_a_number_of_the_platform_comes_from_is_called_predicted() {
-    assert_eq!(cited("value = 2, source = \"T12: two\" } F6a, 0xF7D00000 Gen2"), ["T12", "F6a"]);
+    assert_eq!(cited("value = 2, source = \"T12: two\" } F6a, 0xF7D00000 Gen2; [\"R9:1\"]"), ["T12", "F6a", "R9:1"]);
     for reproduction in all() {
         for id in cited(text_of(&reproduction.platform)) {
             let named = reproduction.rows.iter().filter(|row| row.id == id || row.id.starts_with(&format!("{id}:")));

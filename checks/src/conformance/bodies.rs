@@ -182,10 +182,13 @@ fn ends_with_an_access(plan: &Plan) -> bool {
 pub(super) fn order(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
     let machine = opened.machine();
+    let is_virtual = machine.facts().clockwork == Clockwork::Simulated;
     for plan in supported(machine)? {
+        // A few instructions may take less real time than the timer's cost, which is subtracted, differs by.
+        let is_seen = if is_virtual { plan.bytes_per_sample() > 0 } else { plan.bytes_per_sample() >= 1024 };
         for sample in run(machine, &plan, 2)?.taken {
             let in_order = sample.issue <= sample.delivered || !ends_with_an_access(&plan);
-            let took_time = sample.delivered > Ticks::ZERO || plan.bytes_per_sample() == 0;
+            let took_time = sample.delivered > Ticks::ZERO || !is_seen;
             hold!(in_order && took_time, "{plan:?} gave {sample:?}");
         }
     }

@@ -77,14 +77,24 @@ fn wrong_sizes_are_refused() {
         ("64..1KiB*1", &["is not a size"]),
         ("4K", &["'4K' is not a size", "4KiB"]),
         ("99999999999999999999", &["larger than any address space"]),
-        ("18446744073709551615", &["beyond region memory", "at most 268435456"]),
+        ("18446744073709551615", &["beyond the memory that is lent", "at most 1073741824"]),
     ];
     for (list, hints) in sizes {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--sizes", list], hints);
     }
     refused(
         &folder,
-        &["predict", "--on", "card-gen5-x16", "--sizes", "256MiB", "--align", "63"],
+        &[
+            "predict",
+            "--on",
+            "card-gen5-x16",
+            "--sizes",
+            "256MiB",
+            "--align",
+            "63",
+            "--question",
+            "mmio_write_bandwidth",
+        ],
         &["at most 268435393"],
     );
     refused(

@@ -1,6 +1,8 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
-use lanemark_machine::{Access, Clock, Facts, Fence, KernelCall, Region, Span, Verb, Width};
+use lanemark_machine::{
+    Access, Clock, Facts, Fence, Flow, KernelCall, Pattern, Peer, Region, Span, Transfer, Verb, Width, Window,
+};
 use lanemark_record::{CorePair, Quantity, Way};
 use lanemark_units::{BarOffset, MemoryType};
 
@@ -21,6 +23,8 @@ pub struct Case {
     pub alignment: u64,
     /// Where the region starts that is touched.
     pub region: BarOffset,
+    /// Who moves the bytes where, if it is no core; several at once are of one size each.
+    pub flows: Vec<Flow>,
     /// Through a pointer or a driver.
     pub through: Through,
 }
@@ -58,6 +62,13 @@ pub enum Through {
         /// In none.
         is_cold: bool,
     },
+    /// Devices that move the bytes themselves.
+    Dma {
+        /// Bytes at the other end that each goes over.
+        window: u64,
+        /// Transfers under way at once; `None` for as many as it can.
+        under_way: Option<u32>,
+    },
 }
 
 impl Case {
@@ -66,6 +77,34 @@ impl Case {
     pub fn span(&self) -> Span {
         let at = BarOffset { offset: self.region.offset + self.alignment, ..self.region };
         Span { at, len: self.size, memory_type: self.memory_type }
+    }
+
+    /// What devices move, each `count` times a pass; none where a core does. Each has a window of its own in host memory.
+    #[must_use]
+    pub fn transfers(&self, count: u64) -> Vec<Transfer> {
+        let Through::Dma { window, under_way } = self.through else { return Vec::new() };
+        let transfer = |(place, flow): (u64, &Flow)| {
+            let start = if flow.peer == Peer::Host { place * window } else { self.region.offset };
+            let offset = start + self.alignment;
+            let window = Window { offset, len: window - self.alignment, pattern: Pattern::Sequential };
+            let (card, verb, partner) = (flow.card, flow.verb, flow.partner(self.region.bar));
+            Transfer { card, verb, partner, bytes: self.size, count, window, under_way }
+        };
+        (0..).zip(&self.flows).map(transfer).collect()
+    }
+
+    /// Bytes from where it starts to the end of what it may touch.
+    #[must_use]
+    pub fn room(&self, facts: &Facts) -> u64 {
+        let region = facts.regions.iter().find(|region| region.at == self.region).map(|region| region.len);
+        let is_with_host = |flow: &Flow| flow.peer == Peer::Host;
+        let lent = facts.dma.map(|dma| dma.lent_bytes / self.flows.len().max(1) as u64);
+        let len = match self.through {
+            Through::Dma { .. } if self.flows.iter().all(is_with_host) => lent,
+            Through::Dma { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
+            _ => region,
+        };
+        len.map_or(0, |len| len.saturating_sub(self.alignment))
     }
 
     /// What its figure is, where that is not what the question's others are.
@@ -101,6 +140,7 @@ impl Case {
             Through::Memory => "memory",
             Through::Copy { is_cold: false } => "hot",
             Through::Copy { is_cold: true } => "cold",
+            Through::Dma { .. } => return of_nothing(&in_words(&self.flows), "dma"),
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
             Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
@@ -124,9 +164,34 @@ impl Case {
             size: 0,
             alignment: 0,
             region: facts.regions.first()?.at,
+            flows: Vec::new(),
             through,
         })
     }
+}
+
+/// Who moves bytes where: in words for one card and the host, else the flows, a few of the same kind in a row as one.
+fn in_words(flows: &[Flow]) -> String {
+    match flows {
+        [Flow { card: 0, verb: Verb::Store, peer: Peer::Host }] => return "device_to_host".to_owned(),
+        [Flow { card: 0, verb: Verb::Load, peer: Peer::Host }] => return "host_to_device".to_owned(),
+        _ => {}
+    }
+    let mut words: Vec<String> = Vec::new();
+    let follows = |one: &Flow, other: &Flow| {
+        (other.verb, other.peer) == (one.verb, Peer::Host)
+            && one.peer == Peer::Host
+            && Some(other.card) == one.card.checked_add(1)
+    };
+    for row in flows.chunk_by(follows) {
+        words.push(match row {
+            [first, .., last] if first.verb == Verb::Store => format!("{}-{}:host", first.card, last.card),
+            [first, .., last] => format!("host:{}-{}", first.card, last.card),
+            [one] => one.to_string(),
+            [] => String::new(),
+        });
+    }
+    words.join(" ")
 }
 
 /// What to vary; what is `None` is chosen by the question.
@@ -144,6 +209,8 @@ pub struct Axes {
     pub alignments: Option<Vec<u64>>,
     /// The region to touch, by name.
     pub region: Option<String>,
+    /// Who moves bytes where, all at once.
+    pub flows: Option<Vec<Flow>>,
 }
 
 /// 64 B to 4 MiB in steps of four.
@@ -197,6 +264,7 @@ impl Axes {
                                 size,
                                 alignment,
                                 region: region.at,
+                                flows: Vec::new(),
                                 through: Through::User,
                             });
                         }

@@ -2,8 +2,9 @@
 
 use crate::question::Question;
 use crate::{
-    copy_routines, core_to_core, driver_call_overhead, fence_cost, kernel_entry, mmio_read_bandwidth,
-    mmio_read_latency, mmio_write_bandwidth, mmio_write_latency, streaming_load_bandwidth, timer_cost, wc_buffers,
+    copy_routines, core_to_core, dma_read_bandwidth, dma_read_latency, dma_write_bandwidth, driver_call_overhead,
+    fence_cost, kernel_entry, mmio_read_bandwidth, mmio_read_latency, mmio_write_bandwidth, mmio_write_latency,
+    peer_latency, peer_write_bandwidth, shared_link, streaming_load_bandwidth, timer_cost, wc_buffers,
 };
 
 /// Every question, in the order they are asked.
@@ -14,6 +15,12 @@ pub const CATALOGUE: &[Question] = &[
     mmio_read_bandwidth::QUESTION,
     streaming_load_bandwidth::QUESTION,
     driver_call_overhead::QUESTION,
+    dma_read_latency::QUESTION,
+    dma_read_bandwidth::QUESTION,
+    dma_write_bandwidth::QUESTION,
+    peer_latency::QUESTION,
+    peer_write_bandwidth::QUESTION,
+    shared_link::QUESTION,
     wc_buffers::QUESTION,
     fence_cost::QUESTION,
     timer_cost::QUESTION,

@@ -74,6 +74,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                         size,
                         alignment,
                         region: region.at,
+                        flows: Vec::new(),
                         through,
                     }));
                 }

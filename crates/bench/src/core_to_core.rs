@@ -87,6 +87,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         size,
         alignment: 0,
         region: region.at,
+        flows: Vec::new(),
         through,
     };
     let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
@@ -144,6 +145,7 @@ mod tests {
             stores: vec![Access::Plain(Width::B8)],
             loads: vec![],
             memcpy: String::new(),
+            dma: None,
             driver_width: None,
         }
     }

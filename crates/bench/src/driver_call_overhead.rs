@@ -67,6 +67,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             size,
             alignment: 0,
             region: region.at,
+            flows: Vec::new(),
             through,
         };
         if let Some(sizes) = &axes.sizes {

@@ -52,6 +52,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         size,
         alignment: 0,
         region: region.at,
+        flows: Vec::new(),
         through,
     };
     let mut cases = Vec::new();

@@ -78,6 +78,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                 size: LINE,
                 alignment: 0,
                 region: region.at,
+                flows: Vec::new(),
                 through: Through::User,
             });
         }
@@ -240,6 +241,7 @@ mod tests {
                     size: LINE,
                     alignment: 0,
                     region: at,
+                    flows: Vec::new(),
                     through: Through::User,
                 };
                 let plan = plan(&case, lines, 1);

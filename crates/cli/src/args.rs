@@ -6,7 +6,7 @@
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
-use lanemark_machine::{Access, Fence};
+use lanemark_machine::{Access, Fence, Flow};
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 
@@ -72,6 +72,9 @@ pub struct BenchArgs {
     /// The region to touch, by its name in the platform
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
+    /// Who moves bytes where, all at once: 0:host,host:1,0:1 (card 0 to card 1), ...
+    #[arg(long, value_name = "FLOWS", value_delimiter = ',')]
+    pub flows: Vec<Flow>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,

@@ -263,17 +263,23 @@ impl Run {
             return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
         }
         if let Some(platform) = &target.platform {
-            let span = case.span();
-            let region = platform.region_at(span.at.bar, span.at.offset, span.len);
-            let computed =
-                region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb, case.size));
+            let transfers = case.transfers(1);
+            let computed = match transfers.as_slice() {
+                [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
+                [_, ..] => lanemark_model::shared_ceiling(platform, &transfers),
+                [] => {
+                    let span = case.span();
+                    let region = platform.region_at(span.at.bar, span.at.offset, span.len);
+                    region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb, case.size))
+                }
+            };
             return Ok(match computed {
                 Some(limit) => Ceiling {
                     kind: CeilingKind::Computed,
                     rate_bytes_per_s: Some(limit.rate.bytes_per_s()),
                     because: limit.because,
                 },
-                None => unknown_ceiling("no region of the platform holds the span".to_owned()),
+                None => unknown_ceiling("nothing of the platform holds what is touched".to_owned()),
             });
         }
         if let Some(card) = &target.card {
@@ -399,6 +405,7 @@ pub fn axes(args: &BenchArgs) -> Axes {
         fences: each_once(&fences),
         alignments: each_once(&args.align),
         region: args.region.clone(),
+        flows: each_once(&args.flows),
     }
 }
 

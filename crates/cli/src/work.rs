@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::target::Target;
-use lanemark_bench::{Axes, Case, Question};
-use lanemark_machine::{Facts, Region};
+use lanemark_bench::{Axes, Case, Question, Through};
+use lanemark_machine::{Facts, Peer};
 use lanemark_record::Skipped;
 use lanemark_units::format_size;
 
@@ -42,7 +42,7 @@ pub fn work(questions: &[&'static Question], targets: &[Target], axes: &Axes) ->
             check_size(*size, target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
         }
     }
-    work.tasks.retain(|task| room(targets[task.place].facts(), &task.case) >= task.case.size);
+    work.tasks.retain(|task| task.case.room(targets[task.place].facts()) >= task.case.size);
     Ok(work)
 }
 
@@ -60,10 +60,9 @@ impl Work {
             let because = "the target has nothing to ask it of (region, driver or instruction)";
             skip("the question".to_owned(), because.to_owned());
         }
-        let too_large = cases.iter().filter(|case| room(facts, case) < case.size).min_by_key(|case| case.size);
+        let too_large = cases.iter().filter(|case| case.room(facts) < case.size).min_by_key(|case| case.size);
         if let Some(case) = too_large {
-            let region = region(facts, case).map_or_else(String::new, ToString::to_string);
-            let because = format!("region {region}, which the question is about, is smaller");
+            let because = format!("{}, which the question is about, is smaller", touched(facts, case));
             skip(format!("sizes from {}", format_size(case.size)), because);
         }
         self.tasks.extend(cases.into_iter().map(|case| Task { question, place, case }));
@@ -83,23 +82,23 @@ fn check_region(axes: &Axes, facts: &Facts) -> Result<(), Failure> {
 /// Refuses a size that none of the tasks has room for, at the largest distance from a boundary.
 fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), Failure> {
     let of_size = tasks.map(|task| &task.case).filter(|case| case.size == size);
-    let Some(most) = of_size.max_by_key(|case| (case.alignment, room(facts, case))) else { return Ok(()) };
-    let room = room(facts, most);
+    let Some(most) = of_size.max_by_key(|case| (case.alignment, case.room(facts))) else { return Ok(()) };
+    let room = most.room(facts);
     if size <= room {
         return Ok(());
     }
-    let region = region(facts, most).map_or_else(String::new, ToString::to_string);
     Err(Failure::Usage(format!(
-        "--sizes: {size} B reach beyond region {region} of {}; ask for at most {room}",
+        "--sizes: {size} B reach beyond {} of {}; ask for at most {room}",
+        touched(facts, most),
         facts.name
     )))
 }
 
-fn region<'a>(facts: &'a Facts, case: &Case) -> Option<&'a Region> {
-    facts.regions.iter().find(|region| region.at == case.region)
-}
-
-/// Bytes from where a case starts to the end of its region.
-fn room(facts: &Facts, case: &Case) -> u64 {
-    region(facts, case).map_or(0, |region| region.len.saturating_sub(case.alignment))
+/// What a case touches, in words.
+fn touched(facts: &Facts, case: &Case) -> String {
+    if matches!(case.through, Through::Dma { .. }) && case.flows.iter().any(|flow| flow.peer == Peer::Host) {
+        return "the memory that is lent".to_owned();
+    }
+    let region = facts.regions.iter().find(|region| region.at == case.region);
+    region.map_or_else(String::new, |region| format!("region {region}"))
 }

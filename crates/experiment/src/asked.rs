@@ -4,8 +4,8 @@ use crate::figure::{Ask, Wanted};
 use lanemark_bench::{Axes, Case, Effort, Question, Through, ask, question};
 use lanemark_machine::{Facts, Machine};
 use lanemark_model::FormulaMachine;
-use lanemark_platform::Platform;
-use lanemark_record::Answer;
+use lanemark_platform::{Origin, Platform};
+use lanemark_record::{Answer, Detail};
 use lanemark_sim::SimulatedMachine;
 
 /// What came out, in the figure's unit.
@@ -17,6 +17,7 @@ pub(crate) struct Ours {
 
 /// Asks `wanted` at `size` of `platform`: a fresh simulation, and its formula.
 pub(crate) fn asked(platform: &Platform, wanted: &Ask, size: Option<u64>) -> Result<Ours, String> {
+    let platform = &changed(platform, wanted)?;
     let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     let (question, case, effort) = case(machine.facts(), wanted, size)?;
     let mut formula = FormulaMachine::new(platform, machine.facts());
@@ -30,10 +31,19 @@ pub(crate) fn asked(platform: &Platform, wanted: &Ask, size: Option<u64>) -> Res
 
 /// Only the simulated figure, for fits.
 pub(crate) fn simulated(platform: &Platform, wanted: &Ask, size: Option<u64>) -> Result<f64, String> {
+    let platform = &changed(platform, wanted)?;
     let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     let (question, case, effort) = case(machine.facts(), wanted, size)?;
     let answer = ask(question, &mut machine, &case, &effort).map_err(|error| error.to_string())?;
     figure_of(&answer, wanted.figure).ok_or_else(|| "the answer has no such figure".to_owned())
+}
+
+/// The platform with the numbers that are others for this figure.
+fn changed(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
+    wanted.with.iter().try_fold(platform.clone(), |platform, (key, value)| {
+        let origin = Origin::Given("the figure's own condition".to_owned());
+        platform.with(key, *value, origin).map_err(|error| error.to_string())
+    })
 }
 
 fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
@@ -49,12 +59,14 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
         Some("driver") => Through::Driver,
         Some("poll") => Through::Poll,
         Some("mmap") => Through::Mmap,
-        Some(other) => return Err(format!("'{other}' is no way through: user, driver, poll, mmap")),
+        Some("dma") => Through::Dma { window: 0, under_way: None },
+        Some(other) => return Err(format!("'{other}' is no way through: user, driver, poll, mmap, dma")),
     };
+    let is_dma = |through: Through| matches!(through, Through::Dma { .. });
     let size = size.or(wanted.size);
     let axes = Axes {
         // The usual cases of a driver question include the sizes that figures are given for.
-        sizes: if through == Through::User { size.map(|size| vec![size]) } else { None },
+        sizes: if through == Through::User || is_dma(through) { size.map(|size| vec![size]) } else { None },
         memory_types: one(wanted.memory_type.clone())
             .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
             .transpose()
@@ -66,8 +78,15 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
         fences: fence,
         alignments: None,
         region: wanted.region.clone(),
+        flows: wanted
+            .flows
+            .as_ref()
+            .map(|flows| flows.iter().map(|flow| flow.parse()).collect::<Result<_, _>>())
+            .transpose()
+            .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,
     };
-    let fits = |case: &Case| case.through == through && size.is_none_or(|size| case.size == size);
+    let is_wanted = |case: &Case| case.through == through || is_dma(case.through) && is_dma(through);
+    let fits = |case: &Case| is_wanted(case) && size.is_none_or(|size| case.size == size);
     let mut cases = (question.cases)(facts, &axes).into_iter().filter(fits);
     let case = cases.next().ok_or_else(|| format!("{} has no such case on {}", question.name, facts.name))?;
     if cases.next().is_some() {
@@ -80,10 +99,18 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
     Ok((question, case, Effort { simulated_passes: passes, ..Effort::default() }))
 }
 
+/// Bytes of a MiB.
+const MIB: f64 = (1 << 20) as f64;
+
 fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
     Some(match wanted {
         Wanted::LatencyNs => answer.latency_ns?.median,
         Wanted::IssueGbPerS => answer.issue_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredGbPerS => answer.delivered_rate_bytes_per_s?.median / 1e9,
+        Wanted::DeliveredMibPerS => answer.delivered_rate_bytes_per_s?.median / MIB,
+        Wanted::FlowMibPerS => match &answer.detail {
+            Some(Detail::Flows(flows)) => flows.common_rate_bytes_per_s / flows.each.len() as f64 / MIB,
+            _ => return None,
+        },
     })
 }

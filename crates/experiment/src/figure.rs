@@ -139,6 +139,11 @@ pub struct Ask {
     pub through: Option<String>,
     /// The region, by name.
     pub region: Option<String>,
+    /// Who moves bytes where: `["0:host", "1:host"]`.
+    pub flows: Option<Vec<String>>,
+    /// Numbers of the platform that are others for this figure, by their paths.
+    #[serde(default)]
+    pub with: BTreeMap<String, f64>,
     /// Bytes; for columns the row's size.
     pub size: Option<u64>,
     /// Passes between two time stamps.
@@ -159,6 +164,10 @@ pub enum Wanted {
     IssueGbPerS,
     /// Median delivered rate in GB/s.
     DeliveredGbPerS,
+    /// The same in MiB/s.
+    DeliveredMibPerS,
+    /// Of several flows at once, the mean rate of one while all go, in MiB/s.
+    FlowMibPerS,
 }
 
 /// Wanted agreement over a set of figures.

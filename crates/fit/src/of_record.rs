@@ -301,6 +301,7 @@ fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
         fences: Some(vec![answer.way.fence.as_ref().map(|name| name.parse()).transpose().ok()?]),
         alignments: Some(vec![answer.alignment_bytes]),
         region: None,
+        flows: None,
     };
     let case = (question.cases)(machine.facts(), &axes)
         .into_iter()

@@ -1,6 +1,6 @@
-//! What a core waited for.
+//! What a core, or a device that moves bytes by itself, waited for.
 
-/// The constraint that became ready last when a core could go on.
+/// The constraint that became ready last when it could go on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Cause {
@@ -28,11 +28,15 @@ pub enum Cause {
     Transit,
     /// The kernel: entering, leaving, and what the driver does besides copying.
     Driver,
+    /// The device's DMA engine makes requests no faster.
+    Engine,
+    /// As many reads as it has tags are under way.
+    Tag,
 }
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 12] = [
+    pub const ALL: [Cause; 14] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
@@ -45,6 +49,8 @@ impl Cause {
         Cause::Fence,
         Cause::Transit,
         Cause::Driver,
+        Cause::Engine,
+        Cause::Tag,
     ];
 
     /// Its place in [`Cause::ALL`].
@@ -69,6 +75,8 @@ impl Cause {
             Cause::Fence => "fence",
             Cause::Transit => "transit",
             Cause::Driver => "driver",
+            Cause::Engine => "engine",
+            Cause::Tag => "tag",
         }
     }
 
@@ -88,6 +96,8 @@ impl Cause {
             Cause::Fence => "a fence waits for earlier accesses",
             Cause::Transit => "the last bytes are on their way to the device",
             Cause::Driver => "the kernel is working",
+            Cause::Engine => "the device's DMA engine makes requests no faster",
+            Cause::Tag => "every tag has a read under way",
         }
     }
 }

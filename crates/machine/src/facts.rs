@@ -24,6 +24,8 @@ pub struct Facts {
     pub loads: Vec<Access>,
     /// Which `memcpy` stands behind [`Access::Memcpy`].
     pub memcpy: String,
+    /// What its cards can move by themselves; `None` if they cannot, or nobody can tell them to.
+    pub dma: Option<DmaFacts>,
     /// The kernel's copy width behind a driver call; `None` if there is no driver to call.
     pub driver_width: Option<Width>,
 }
@@ -55,6 +57,17 @@ impl Facts {
     pub fn region(&self, name: &str) -> Option<&Region> {
         self.regions.iter().find(|region| region.name == name)
     }
+}
+
+/// What the cards of a machine can move by themselves; they are all of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DmaFacts {
+    /// How many cards.
+    pub cards: u32,
+    /// Bytes of host memory that are lent to them.
+    pub lent_bytes: u64,
+    /// Reads that one card may have under way.
+    pub tags: u32,
 }
 
 /// Whose time it is.

@@ -1,7 +1,7 @@
 //! The promise: plans in, samples out.
 //!
-//! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences, driver calls
-//! and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
+//! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences, driver calls,
+//! transfers by a device and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
 //! a closed set of loops. Time belongs to the machine; the asker never reads a clock.
 //!
 //! Start with [`Machine`], then [`Plan`], then [`Samples`].
@@ -14,19 +14,23 @@ mod channel;
 mod clock;
 mod error;
 mod facts;
+mod flow;
 mod kernel_call;
 mod plan;
 mod samples;
+mod transfer;
 
 pub use access::{Access, Fence, UnknownName, Width};
 pub use cause::Cause;
 pub use channel::Channel;
 pub use clock::Clock;
 pub use error::{MachineError, Unsupported};
-pub use facts::{Clockwork, Facts, Region, RegionKind};
+pub use facts::{Clockwork, DmaFacts, Facts, Region, RegionKind};
+pub use flow::{Flow, Peer};
 pub use kernel_call::KernelCall;
 pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
-pub use samples::{Confirmed, Delivery, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
+pub use samples::{Confirmed, Delivery, Disturbance, Dropped, Moved, Sample, Samples, Together, Traffic, Wait};
+pub use transfer::{Partner, Pattern, Transfer, Window};
 
 /// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
 ///

@@ -1,6 +1,6 @@
 //! What is to be done, as data.
 
-use crate::{Access, Channel, Clock, Fence, KernelCall, Width};
+use crate::{Access, Channel, Clock, Fence, KernelCall, Transfer, Width};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// What to run and how often between two timestamps.
@@ -36,7 +36,7 @@ impl Plan {
         }
     }
 
-    /// Bytes that the streams and driver calls of all lanes move in one sample.
+    /// Bytes that all lanes move in one sample.
     #[must_use]
     pub fn bytes_per_sample(&self) -> u64 {
         let a_pass = self.lanes.iter().flat_map(|lane| &lane.body).map(Op::bytes).fold(0, u64::saturating_add);
@@ -79,6 +79,8 @@ pub enum Op {
     Send(Channel),
     /// Waits for the message of the same place in the sender's body and pass.
     Receive(Channel),
+    /// Lets a device move bytes by itself.
+    Transfer(Transfer),
 }
 
 impl Op {
@@ -89,6 +91,7 @@ impl Op {
             Op::Stream(stream) => stream.bytes(),
             Op::Driver(call) => call.span.len,
             Op::Copy(copy) => copy.zone.len,
+            Op::Transfer(transfer) => transfer.bytes_of_pass(),
             Op::Fence(_)
             | Op::Map(_)
             | Op::FlushLines(_)

@@ -21,17 +21,37 @@ pub struct Wait {
     pub span: Ticks,
 }
 
-/// What crossed the link while samples were taken (warm-up not counted).
+/// What crossed the link of the card, either way, while samples were taken (warm-up not counted).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
-    /// Memory writes sent downstream.
+    /// Memory writes.
     pub write_tlps: u64,
-    /// Memory reads sent downstream.
+    /// Memory reads.
     pub read_tlps: u64,
-    /// Completions sent upstream.
+    /// Completions.
     pub completion_tlps: u64,
     /// Payload bytes of all of them.
     pub payload_bytes: u64,
+}
+
+/// What several devices moved in one sample that began together.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Together {
+    /// From their beginning until the first of them was done: the time that all have in common.
+    pub common: Ticks,
+    /// Each, in the order of the plan's lanes.
+    pub each: Vec<Moved>,
+}
+
+/// What one of several devices moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Moved {
+    /// Until its last byte was at its end.
+    pub delivered: Ticks,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Those of them in the common time.
+    pub common_bytes: u64,
 }
 
 /// Bytes that were to arrive, and those found to have arrived.
@@ -122,6 +142,8 @@ pub struct Samples {
     pub traffic: Option<Traffic>,
     /// Whether the bytes arrived; `None` where nothing was moved that could be checked.
     pub confirmed: Option<Confirmed>,
+    /// What each of several devices moved in the last sample; `None` unless the plan lets several move bytes.
+    pub together: Option<Together>,
     /// How the ends of the samples are known.
     pub delivery: Delivery,
     /// What an empty sample takes; already subtracted from `taken`.
@@ -144,6 +166,7 @@ impl Samples {
             waits: Vec::new(),
             traffic: None,
             confirmed: None,
+            together: None,
             delivery: Delivery::Seen,
             timer_cost: Ticks::ZERO,
             spent: Ticks::ZERO,
@@ -196,6 +219,7 @@ impl Samples {
         self.waits.clear();
         self.traffic = None;
         self.confirmed = None;
+        self.together = None;
         self.delivery = Delivery::Seen;
         self.timer_cost = Ticks::ZERO;
     }

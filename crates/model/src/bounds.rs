@@ -32,6 +32,27 @@ impl Largest {
         Largest { next_ns: self.next_ns.max(share), ..self }
     }
 
+    /// Without a lead: something that no term tells of may be as large.
+    pub(crate) fn blurred(self) -> Largest {
+        Largest { next_ns: self.ns, ..self }
+    }
+
+    /// With the lead that is left without `ns` of it.
+    pub(crate) fn without(self, ns: f64) -> Largest {
+        let left = self.ns - ns;
+        if left > 0.0 {
+            Largest { next_ns: (self.next_ns * self.ns / left).min(self.ns), ..self }
+        } else {
+            self.blurred()
+        }
+    }
+
+    /// One behind the other: the bound of the longer of both.
+    pub(crate) fn then(self, other: &Largest) -> Largest {
+        let bound = if other.ns > self.ns { other.bound } else { self.bound };
+        Largest { bound, ns: self.ns + other.ns, next_ns: self.next_ns + other.next_ns }
+    }
+
     /// The same `times` over, with `more` each time.
     pub(crate) fn times(&self, times: f64, more: f64) -> Largest {
         Largest { ns: times * (self.ns + more), next_ns: times * (self.next_ns + more), ..*self }

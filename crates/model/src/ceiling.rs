@@ -1,7 +1,7 @@
 //! The ceiling of a transfer: what the link allows, whatever the core does.
 
 use crate::costs::Costs;
-use lanemark_machine::Verb;
+use lanemark_machine::{Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Rate;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -77,6 +77,32 @@ pub fn link_ceiling(generation: Generation, lanes: Lanes, address: u64, verb: Ve
         rate,
         because: format!("Gen{} x{}, {packet} of {payload} B {direction}", generation.number(), lanes.count()),
     })
+}
+
+/// The most bytes a second that transfers like this one move by a device itself: the bytes of one of them over the time
+/// of its packets on the slowest link between both ends. `None` if the platform has no such device or end.
+///
+/// The packets are those into which MPS, the device, the page and the first byte cut a transfer; for reads, the
+/// completions. DLLPs of other traffic and SKP ordered sets are not subtracted, so the true limit lies a little lower.
+///
+/// ```
+/// use lanemark_machine::{Partner, Pattern, Transfer, Verb, Window};
+/// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+/// let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
+/// let write = Transfer { card: 0, verb: Verb::Store, partner: Partner::Host, bytes: 4096, count: 1, window, under_way: None };
+/// // 512 B of payload in 536 B at 63.015 GB/s.
+/// assert_eq!(lanemark_model::transfer_ceiling(&card, &write).unwrap().rate.to_string(), "60.194 GB/s");
+/// ```
+#[must_use]
+pub fn transfer_ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
+    crate::transfer::ceiling(platform, transfer)
+}
+
+/// The most bytes a second that transfers like these move together, each at the same rate: no link carries more than its
+/// share of each flow. `None` where one of them has no ceiling.
+#[must_use]
+pub fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Option<Ceiling> {
+    crate::transfer::shared_ceiling(platform, transfers)
 }
 
 /// What carries the payload, and which way.

@@ -6,7 +6,7 @@ use lanemark_machine::{Access, Fence, Verb, Width};
 use lanemark_platform::memcpy::Pieces;
 use lanemark_platform::{Platform, Region};
 use lanemark_units::{MemoryType, Ticks};
-use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
+use lanemark_wire::{Generation, Lanes, Mps, ack_latency_limit, tlp_ticks, tlp_wire_bytes};
 
 /// The terms for one region of one platform.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +100,9 @@ impl<'a> Costs<'a> {
             device: device / count,
             credits: u64::from(self.platform.link.nonposted_header_credits.value),
             credit_loop: request + 2.0 * self.one_way + self.ingress,
+            dllps: 2.0 * tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes)).as_ns(),
+            gathered: Mps::new(self.platform.link.mps_bytes.value)
+                .map_or(0.0, |mps| ack_latency_limit(self.generation, self.lanes, mps).as_ns()),
         }
     }
 
@@ -189,20 +192,30 @@ pub(crate) struct Reads {
     device: f64,
     credits: u64,
     credit_loop: f64,
+    /// Time on the link of what acknowledges one and returns its credits.
+    dllps: f64,
+    /// How long those are gathered at the most while completions leave no gap.
+    gathered: f64,
 }
 
 impl Reads {
     /// Time from the first to the one `behind` places behind it, where something on the way takes them one by
     /// one: the core, the link (one way or the other), credits (once round the loop for each full set), the
     /// region.
-    fn apart(&self, behind: u64) -> [(Bound, f64); 4] {
+    fn apart(&self, behind: u64, together: u64) -> [(Bound, f64); 4] {
         let (rounds, rest) = (behind / self.credits, behind % self.credits);
         let each = self.request.max(self.step).max(self.completion).max(self.device);
         let by_credits = rounds as f64 * self.credit_loop + rest as f64 * each;
+        // Where completions leave no gap, those DLLPs go between them that can wait no longer: after what they are
+        // gathered for, the end of a completion, and the coming of the next request. With the last requests there is
+        // nothing more to tell of.
+        let told_of = behind.saturating_sub(together) as f64 * self.completion;
+        let gaps = (told_of / (self.gathered + 2.0 * self.completion + self.dllps)).floor();
         let behind = behind as f64;
+        let completions = behind * self.completion;
         [
             (Bound::Issue, behind * self.step),
-            (Bound::Link, behind * self.completion.max(self.request)),
+            (Bound::Link, (completions + gaps * self.dllps).max(behind * self.request)),
             (Bound::Credits, by_credits),
             (Bound::Device, behind * self.device),
         ]
@@ -211,11 +224,14 @@ impl Reads {
     /// Until the last of `reads` is back, if at most `together` are under way.
     pub(crate) fn back(&self, reads: u64, together: u64) -> Largest {
         let (rounds, rest) = ((reads - 1) / together, (reads - 1) % together);
-        let first_round = self.apart(rest).iter().fold(0.0_f64, |most, term| most.max(term.1));
+        let first_round = self.apart(rest, together).iter().fold(0.0_f64, |most, term| most.max(term.1));
         let trips = if rounds > 0 { rounds as f64 * self.one + first_round } else { 0.0 };
         let trips = (Bound::ReadRoundTrip, trips);
-        let terms = [trips].into_iter().chain(self.apart(reads - 1));
-        Largest::of(terms.map(|(bound, ns)| (bound, ns + self.one)))
+        let terms = [trips].into_iter().chain(self.apart(reads - 1, together));
+        let largest = Largest::of(terms.map(|(bound, ns)| (bound, ns + self.one)));
+        // DLLPs that go while the link is free may be in the way of a completion, and nothing here tells of which.
+        let in_the_way = if together > 1 { (reads - 1) as f64 * self.dllps } else { 0.0 };
+        if largest.ns > 100.0 * in_the_way { largest } else { largest.blurred() }
     }
 }
 

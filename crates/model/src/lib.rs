@@ -4,8 +4,8 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
 //! and knows nothing of the simulator: where the two agree, that means something.
 //!
-//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs` and `load.rs`, the terms they are made
-//! of in `costs.rs`.
+//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs` and `transfer.rs`, the terms
+//! they are made of in `costs.rs` and `path.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -15,10 +15,12 @@ mod costs;
 mod dma;
 mod load;
 mod machine;
+mod path;
 mod predict;
 mod store;
+mod transfer;
 
-pub use ceiling::{Ceiling, ceiling, link_ceiling};
+pub use ceiling::{Ceiling, ceiling, link_ceiling, shared_ceiling, transfer_ceiling};
 pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
 pub use machine::FormulaMachine;
 pub use predict::{Bound, Prediction, predict};

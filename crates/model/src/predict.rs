@@ -2,7 +2,7 @@
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
-use crate::{load, store};
+use crate::{load, store, transfer};
 use lanemark_machine::{Access, DriverCall, Fence, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 
@@ -16,7 +16,7 @@ pub enum Bound {
     StrongOrder,
     /// A line is stored to again before its last copy was acknowledged.
     SameLine,
-    /// Buffers in flight over their round trip.
+    /// Buffers in flight over their round trip: of a core, or of a DMA engine before its link.
     Buffers,
     /// Bytes on the link.
     Link,
@@ -30,6 +30,12 @@ pub enum Bound {
     Fence,
     /// The kernel.
     Driver,
+    /// The DMA engine makes requests no faster.
+    Engine,
+    /// Reads under way over their latency.
+    Tags,
+    /// Memory takes requests no faster.
+    Memory,
 }
 
 impl Bound {
@@ -40,13 +46,16 @@ impl Bound {
             Bound::Issue => "instruction issue",
             Bound::StrongOrder => "one access per core round trip",
             Bound::SameLine => "one flush per line and core round trip",
-            Bound::Buffers => "write-combining or fill buffers over their round trip",
+            Bound::Buffers => "buffers over their round trip",
             Bound::Link => "bytes on the link",
             Bound::Credits => "flow-control credits over their round trip",
             Bound::Device => "the device's data path",
             Bound::ReadRoundTrip => "one read round trip after the other",
             Bound::Fence => "the drain at every fence",
             Bound::Driver => "the driver call",
+            Bound::Engine => "the DMA engine's requests",
+            Bound::Tags => "reads under way over their latency",
+            Bound::Memory => "requests that memory takes",
         }
     }
 }
@@ -71,7 +80,8 @@ pub struct Prediction {
 /// streams, other instructions between them, or a region that is not there.
 ///
 /// Each is the largest of several lower bounds, so a machine is never faster; `store.rs` and `load.rs` say
-/// which. One region, one core, aligned ranges, nothing cached or gathered before.
+/// which, and `transfer.rs` for what a device moves. One region, one core, aligned ranges, nothing cached or gathered
+/// before.
 ///
 /// ```
 /// use lanemark_machine::{Access, Op, Plan, Span, Stream, Verb, Width};
@@ -103,6 +113,7 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             let holds_for = "a range that is mapped and given back";
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
         }
+        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, plan.passes),
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),
         _ => None,
     }

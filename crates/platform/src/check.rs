@@ -1,20 +1,177 @@
 //! What no single key can tell: that the keys fit each other.
 
 use crate::read::Notes;
-use crate::{Bar, Link, Region};
+use crate::{Bar, Dma, Link, Memory, ROOT, Region, Slot, Switch};
 use lanemark_units::format_size;
 
 /// Bytes of a DW.
 const DW: u64 = 4;
 
+/// What there is of a tree, and of what moves in it.
+pub(crate) struct Tree<'a> {
+    pub(crate) memory: Option<&'a Memory>,
+    pub(crate) dma: Option<&'a Dma>,
+    pub(crate) switches: &'a [Switch],
+    pub(crate) slots: &'a [Slot],
+}
+
 /// Notes what does not fit; a part that could not be read is `None`, and what needs it is not looked at.
-pub(crate) fn check(link: Option<&Link>, bars: Option<&[Bar]>, regions: Option<&[Region]>, notes: &mut Notes<'_>) {
+pub(crate) fn check(
+    link: Option<&Link>,
+    bars: Option<&[Bar]>,
+    regions: Option<&[Region]>,
+    tree: Option<&Tree<'_>>,
+    notes: &mut Notes<'_>,
+) {
     if let Some(link) = link {
         check_credits(link, notes);
     }
     if let Some(bars) = bars {
         check_bars(bars, notes);
         check_regions(bars, regions.unwrap_or_default(), notes);
+    }
+    if let Some(tree) = tree {
+        check_switches(tree.switches, link, notes);
+        check_slots(tree, bars.unwrap_or_default(), notes);
+        if let Some(memory) = tree.memory {
+            check_memory(memory, link, notes);
+        }
+    }
+}
+
+/// Whole pages, that end where addresses do or before, and are not cut finer than the link says.
+fn check_memory(memory: &Memory, link: Option<&Link>, notes: &mut Notes<'_>) {
+    let (address, size) = (memory.address_bytes.value, memory.size_bytes.value);
+    for (key, bytes, line) in
+        [("address_bytes", address, memory.address_bytes.line), ("size_bytes", size, memory.size_bytes.line)]
+    {
+        if !bytes.is_multiple_of(PAGE) {
+            notes.at_line(
+                line,
+                format!("memory.{key}"),
+                format!("is {bytes:#x}; must be a multiple of {PAGE} B, a page"),
+            );
+        }
+    }
+    if address.checked_add(size).is_none() {
+        let message = format!("is {}; from {address:#x} on it reaches beyond the last address", format_size(size));
+        notes.at_line(memory.size_bytes.line, "memory.size_bytes".to_owned(), message);
+    }
+    let finer = link.filter(|link| memory.completion_bytes.value < link.rcb_bytes.value);
+    if let Some(link) = finer {
+        let message = format!(
+            "is {}; completions are cut at multiples of link.rcb_bytes, {}, and carry that much at the least",
+            memory.completion_bytes.value, link.rcb_bytes.value
+        );
+        notes.at_line(memory.completion_bytes.line, "memory.completion_bytes".to_owned(), message);
+    }
+}
+
+/// What is lent is whole pages.
+const PAGE: u64 = 4096;
+
+/// Each hangs below the root or below a switch that does, and each has room for one packet of the largest payload.
+fn check_switches(switches: &[Switch], link: Option<&Link>, notes: &mut Notes<'_>) {
+    for switch in switches {
+        let (name, at) = (&switch.name, switch.latency_ns.line);
+        if name == ROOT {
+            notes.at_line(at, format!("switch.{name}.name"), format!("is {ROOT:?}, which is the root complex"));
+        }
+        match path_to_root(switches, &switch.below) {
+            Ok(()) => {}
+            Err(because) => notes.at_line(at, format!("switch.{name}.below"), because),
+        }
+        let needed = link.map_or(0, |link| link.mps_bytes.value.div_ceil(16));
+        for (key, credits) in [
+            ("posted_data_credits", &switch.posted_data_credits),
+            ("completion_data_credits", &switch.completion_data_credits),
+        ] {
+            if credits.value < needed {
+                let message = format!("is {}; one payload of link.mps_bytes takes {needed}", credits.value);
+                notes.at_line(credits.line, format!("switch.{name}.{key}"), message);
+            }
+        }
+    }
+}
+
+/// Whether what is called so leads to the root; else why not.
+fn path_to_root(switches: &[Switch], below: &str) -> Result<(), String> {
+    let mut at = below;
+    for _ in 0..=switches.len() {
+        if at == ROOT {
+            return Ok(());
+        }
+        let Some(above) = switches.iter().find(|switch| switch.name == at) else {
+            let names: Vec<&str> = switches.iter().map(|switch| switch.name.as_str()).chain([ROOT]).collect();
+            return Err(format!("is {at:?}; what there is: {}", names.join(", ")));
+        };
+        at = &above.below;
+    }
+    Err(format!("is {below:?}, which leads round in a circle and never to {ROOT}"))
+}
+
+fn check_slots(tree: &Tree<'_>, bars: &[Bar], notes: &mut Notes<'_>) {
+    if let (Some(dma), None) = (tree.dma, tree.memory) {
+        let message = "needs a section [memory]: there is nothing it could read or write".to_owned();
+        notes.at_line(dma.tags.line, Dma::PATH.to_owned(), message);
+    }
+    let windows = |slot: &Slot| -> Vec<(u64, u64)> {
+        let shift = slot.bar_shift_bytes.value;
+        let window = |bar: &Bar| {
+            let start = bar.address_bytes.value.saturating_add(shift);
+            (start, end_of(start, bar.size_bytes.value))
+        };
+        bars.iter().map(window).collect()
+    };
+    for (place, slot) in tree.slots.iter().enumerate() {
+        let line = slot.bar_shift_bytes.line;
+        if let Err(because) = path_to_root(tree.switches, &slot.below) {
+            notes.at_line(line, format!("slot.{}.below", slot.name), because);
+        }
+        let beyond = bars.iter().find(|bar| {
+            let start = bar.address_bytes.value.checked_add(slot.bar_shift_bytes.value);
+            start.and_then(|start| start.checked_add(bar.size_bytes.value)).is_none()
+        });
+        if let Some(bar) = beyond {
+            let (index, shift) = (bar.index.value, slot.bar_shift_bytes.value);
+            let message = format!("is {shift:#x}; BAR{index} then reaches beyond the last address");
+            notes.at_line(line, format!("slot.{}.bar_shift_bytes", slot.name), message);
+            continue;
+        }
+        let mine = windows(slot);
+        let meets = |other: &&Slot| {
+            let theirs = windows(other);
+            mine.iter().any(|(start, end)| theirs.iter().any(|(from, to)| start < to && from < end))
+        };
+        if let Some(other) = tree.slots[..place].iter().find(meets) {
+            let message = format!(
+                "is {}; a BAR of it then overlaps one of slot {}: shift it further",
+                format_size(slot.bar_shift_bytes.value),
+                other.name
+            );
+            notes.at_line(line, format!("slot.{}.bar_shift_bytes", slot.name), message);
+        }
+        let misaligned = bars.iter().find(|bar| {
+            bar.size_bytes.value.is_power_of_two() && !slot.bar_shift_bytes.value.is_multiple_of(bar.size_bytes.value)
+        });
+        if let Some(bar) = misaligned {
+            let (index, size) = (bar.index.value, format_size(bar.size_bytes.value));
+            let message =
+                format!("is {:#x}; it must be a multiple of BAR{index}'s size {size}", slot.bar_shift_bytes.value);
+            notes.at_line(line, format!("slot.{}.bar_shift_bytes", slot.name), message);
+        }
+    }
+    if let Some(memory) = tree.memory {
+        let (start, end) = (memory.address_bytes.value, end_of(memory.address_bytes.value, memory.size_bytes.value));
+        let shifts = tree.slots.iter().map(|slot| slot.bar_shift_bytes.value);
+        let shifts: Vec<u64> = if tree.slots.is_empty() { vec![0] } else { shifts.collect() };
+        for bar in bars {
+            let at = |shift: &u64| bar.address_bytes.value.saturating_add(*shift);
+            if shifts.iter().any(|shift| at(shift) < end && start < end_of(at(shift), bar.size_bytes.value)) {
+                let message = format!("from {start:#x} to {end:#x} overlaps BAR{}", bar.index.value);
+                notes.at_line(memory.address_bytes.line, "memory.address_bytes".to_owned(), message);
+            }
+        }
     }
 }
 
@@ -39,6 +196,10 @@ fn check_bars(bars: &[Bar], notes: &mut Notes<'_>) {
             notes.at_line(bar.size_bytes.line, format!("bar.{index}.size_bytes"), message);
         } else if !address.is_multiple_of(size) {
             let message = format!("is {address:#x}; it must be a multiple of the BAR's size {}", format_size(size));
+            notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
+        }
+        if address.checked_add(size).is_none() {
+            let message = format!("is {address:#x}; {} from there on reach beyond the last address", format_size(size));
             notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
         }
         let before = &bars[..place];

@@ -23,12 +23,18 @@ pub use param::{Origin, Param};
 pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
-pub use spec::{Bar, Core, Driver, Endpoint, Link, Region, RegionKind, RootComplex, WcPartialFlush};
+pub use spec::{
+    Bar, Core, Dma, Driver, Endpoint, Forwarding, Link, Memory, Region, RegionKind, RootComplex, Slot, Switch,
+    WcPartialFlush,
+};
+
+/// What the uppermost links hang on, as `below` calls it.
+pub const ROOT: &str = "root";
 
 /// The version of the platform format this code reads.
 pub const SCHEMA: u32 = 1;
 
-/// A whole machine: one root port, one link, one endpoint, and the cores in front of them.
+/// A whole machine: cores, a root complex, and endpoints of one kind, each below a root port or a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Platform {
     /// Its name, as targets and records show it.
@@ -41,10 +47,18 @@ pub struct Platform {
     pub driver: Option<Driver>,
     /// The root complex.
     pub root_complex: RootComplex,
-    /// The link between root port and endpoint.
+    /// Host memory as devices meet it; `None` if no device reads or writes it.
+    pub memory: Option<Memory>,
+    /// The link between an endpoint and what it hangs on.
     pub link: Link,
     /// The endpoint.
     pub endpoint: Endpoint,
+    /// Its DMA engine; `None` if it has none.
+    pub dma: Option<Dma>,
+    /// The switches, in any order.
+    pub switches: Vec<Switch>,
+    /// Where the endpoint is; empty for once below the root.
+    pub slots: Vec<Slot>,
     /// Its base address registers.
     pub bars: Vec<Bar>,
     /// What lies behind them.

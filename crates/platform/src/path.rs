@@ -1,17 +1,21 @@
 //! One number of a platform, by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
 
-use crate::check::check;
+use crate::check::{Tree, check};
 use crate::read::{Notes, said};
 use crate::spec::Raw;
-use crate::{Bar, Core, Driver, Endpoint, Link, Origin, Platform, PlatformError, Problem, Region, RootComplex};
+use crate::{
+    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Platform, PlatformError, Problem, Region, RootComplex,
+    Slot, Switch,
+};
 
-/// Splits `region.sram.read_ns` into section, name (for BARs and regions, else empty) and key.
+/// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
 fn split(path: &str) -> Option<(&str, &str, &str)> {
     let (section, rest) = path.split_once('.')?;
-    match (section, rest.split_once('.')) {
-        (Bar::PATH | Region::PATH, Some((name, key))) => Some((section, name, key)),
-        (Bar::PATH | Region::PATH, None) | (_, Some(_)) => None,
-        (_, None) => Some((section, "", rest)),
+    let is_one_of_several = [Bar::PATH, Region::PATH, Switch::PATH, Slot::PATH].contains(&section);
+    match (is_one_of_several, rest.split_once('.')) {
+        (true, Some((name, key))) => Some((section, name, key)),
+        (true, None) | (false, Some(_)) => None,
+        (false, None) => Some((section, "", rest)),
     }
 }
 
@@ -27,8 +31,12 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         Core::PATH => Core::KEYS,
         Driver::PATH => Driver::KEYS,
         RootComplex::PATH => RootComplex::KEYS,
+        Memory::PATH => Memory::KEYS,
         Link::PATH => Link::KEYS,
         Endpoint::PATH => Endpoint::KEYS,
+        Dma::PATH => Dma::KEYS,
+        Switch::PATH => Switch::KEYS,
+        Slot::PATH => Slot::KEYS,
         Bar::PATH => Bar::KEYS,
         Region::PATH => Region::KEYS,
         _ => &[],
@@ -47,8 +55,18 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         Core::PATH => changed.core.set(key, &raw, origin),
         Driver::PATH => changed.driver.as_mut().is_some_and(|driver| driver.set(key, &raw, origin)),
         RootComplex::PATH => changed.root_complex.set(key, &raw, origin),
+        Memory::PATH => changed.memory.as_mut().is_some_and(|memory| memory.set(key, &raw, origin)),
         Link::PATH => changed.link.set(key, &raw, origin),
         Endpoint::PATH => changed.endpoint.set(key, &raw, origin),
+        Dma::PATH => changed.dma.as_mut().is_some_and(|dma| dma.set(key, &raw, origin)),
+        Switch::PATH => changed
+            .switches
+            .iter_mut()
+            .find(|switch| switch.name == name)
+            .is_some_and(|switch| switch.set(key, &raw, origin)),
+        Slot::PATH => {
+            changed.slots.iter_mut().find(|slot| slot.name == name).is_some_and(|slot| slot.set(key, &raw, origin))
+        }
         Bar::PATH => changed
             .bars
             .iter_mut()
@@ -64,7 +82,9 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         return Err(unknown());
     }
     let mut notes = Notes::new(&platform.name, b"");
-    check(Some(&changed.link), Some(&changed.bars), Some(&changed.regions), &mut notes);
+    let Platform { link, bars, regions, memory, dma, switches, slots, .. } = &changed;
+    let tree = Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots };
+    check(Some(link), Some(bars), Some(regions), Some(&tree), &mut notes);
     let mut problems = notes.problems();
     // Their lines are those of the file before the change.
     for problem in &mut problems {
@@ -89,8 +109,12 @@ pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)
         Core::PATH => platform.core.each(&mut visit),
         Driver::PATH => platform.driver.as_ref()?.each(&mut visit),
         RootComplex::PATH => platform.root_complex.each(&mut visit),
+        Memory::PATH => platform.memory.as_ref()?.each(&mut visit),
         Link::PATH => platform.link.each(&mut visit),
         Endpoint::PATH => platform.endpoint.each(&mut visit),
+        Dma::PATH => platform.dma.as_ref()?.each(&mut visit),
+        Switch::PATH => platform.switches.iter().find(|switch| switch.name == name)?.each(&mut visit),
+        Slot::PATH => platform.slots.iter().find(|slot| slot.name == name)?.each(&mut visit),
         Bar::PATH => platform.bars.iter().find(|bar| bar.index.value.to_string() == name)?.each(&mut visit),
         Region::PATH => platform.region(name)?.each(&mut visit),
         _ => {}

@@ -16,6 +16,7 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "card-gen5-x16", text: include_str!("../../../platforms/card-gen5-x16.toml") },
     Preset { name: "tacc-stratix4", text: include_str!("../../../platforms/tacc-stratix4.toml") },
     Preset { name: "aws-f1", text: include_str!("../../../platforms/aws-f1.toml") },
+    Preset { name: "rosta-virtex7", text: include_str!("../../../platforms/rosta-virtex7.toml") },
 ];
 
 /// The preset of this name, read; `None` if there is none.

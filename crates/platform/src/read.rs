@@ -1,9 +1,12 @@
 //! From text to a checked platform, with every problem named: file, line, key, and what would be right.
 
-use crate::check::check;
+use crate::check::{Tree, check};
 use crate::draft::Unknown;
 use crate::spec::{Key, Kind, Raw, Value};
-use crate::{Bar, Core, Draft, Driver, Endpoint, Link, Origin, Param, Platform, Region, RootComplex, SCHEMA};
+use crate::{
+    Bar, Core, Dma, Draft, Driver, Endpoint, Link, Memory, Origin, Param, Platform, Region, RootComplex, SCHEMA, Slot,
+    Switch,
+};
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -464,8 +467,22 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformE
     })
 }
 
-const TOP: &[&str] =
-    &["schema", "name", "summary", "core", "driver", "root_complex", "link", "endpoint", "bar", "region"];
+const TOP: &[&str] = &[
+    "schema",
+    "name",
+    "summary",
+    "core",
+    "driver",
+    "root_complex",
+    "memory",
+    "link",
+    "endpoint",
+    "dma",
+    "switch",
+    "slot",
+    "bar",
+    "region",
+];
 
 fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let mut top = Section { path: String::new(), table, start: 0, notes };
@@ -477,25 +494,35 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let name = top.text("name");
     let summary = top.text("summary");
     let core = one(table, Core::PATH, notes, Core::read);
-    let driver = if table.contains_key(Driver::PATH) {
-        one(table, Driver::PATH, notes, Driver::read).map(Some)
-    } else {
-        Some(None)
-    };
+    let driver = one_or_none(table, Driver::PATH, notes, Driver::read);
     let root_complex = one(table, RootComplex::PATH, notes, RootComplex::read);
+    let memory = one_or_none(table, Memory::PATH, notes, Memory::read);
     let link = one(table, Link::PATH, notes, Link::read);
     let endpoint = one(table, Endpoint::PATH, notes, Endpoint::read);
+    let dma = one_or_none(table, Dma::PATH, notes, Dma::read);
+    let switches = several_or_none(table, Switch::PATH, notes, Switch::read);
+    let slots = several_or_none(table, Slot::PATH, notes, Slot::read);
     let bars = several(table, Bar::PATH, notes, Bar::read);
     let regions = several(table, Region::PATH, notes, Region::read);
-    check(link.as_ref(), bars.as_deref(), regions.as_deref(), notes);
+    let tree = match (&memory, &dma, &switches, &slots) {
+        (Ok(memory), Ok(dma), Some(switches), Some(slots)) => {
+            Some(Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots })
+        }
+        _ => None,
+    };
+    check(link.as_ref(), bars.as_deref(), regions.as_deref(), tree.as_ref(), notes);
     Some(Platform {
         name: name?,
         summary: summary?,
         core: core?,
-        driver: driver?,
+        driver: driver.ok()?,
         root_complex: root_complex?,
+        memory: memory.ok()?,
         link: link?,
         endpoint: endpoint?,
+        dma: dma.ok()?,
+        switches: switches?,
+        slots: slots?,
         bars: bars?,
         regions: regions?,
     })
@@ -538,6 +565,26 @@ fn one<T>(
         return None;
     };
     read(&mut Section { path: path.to_owned(), table: section, start, notes })
+}
+
+/// As [`one`], of a section that may be missing; what is wrong with it is noted.
+fn one_or_none<T>(
+    table: &DeTable<'_>,
+    path: &str,
+    notes: &mut Notes<'_>,
+    read: fn(&mut Section<'_, '_>) -> Option<T>,
+) -> Result<Option<T>, ()> {
+    if table.contains_key(path) { one(table, path, notes, read).map(Some).ok_or(()) } else { Ok(None) }
+}
+
+/// As [`several`], of sections that may all be missing.
+fn several_or_none<T>(
+    table: &DeTable<'_>,
+    path: &str,
+    notes: &mut Notes<'_>,
+    read: fn(&mut Section<'_, '_>) -> Option<T>,
+) -> Option<Vec<T>> {
+    if table.contains_key(path) { several(table, path, notes, read) } else { Some(Vec::new()) }
 }
 
 fn several<T>(

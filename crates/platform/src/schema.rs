@@ -1,7 +1,9 @@
 //! The platform format as JSON Schema, as a table for people, and a platform as JSON.
 
 use crate::spec::{Key, Kind, Raw};
-use crate::{Bar, Core, Driver, Endpoint, Link, Origin, Platform, Region, RootComplex, SCHEMA};
+use crate::{
+    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Platform, Region, RootComplex, SCHEMA, Slot, Switch,
+};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -23,8 +25,12 @@ const PARTS: &[Part] = &[
         repeated: false,
         required: true,
     },
+    Part { path: Memory::PATH, texts: Memory::TEXTS, keys: Memory::KEYS, repeated: false, required: false },
     Part { path: Link::PATH, texts: Link::TEXTS, keys: Link::KEYS, repeated: false, required: true },
     Part { path: Endpoint::PATH, texts: Endpoint::TEXTS, keys: Endpoint::KEYS, repeated: false, required: true },
+    Part { path: Dma::PATH, texts: Dma::TEXTS, keys: Dma::KEYS, repeated: false, required: false },
+    Part { path: Switch::PATH, texts: Switch::TEXTS, keys: Switch::KEYS, repeated: true, required: false },
+    Part { path: Slot::PATH, texts: Slot::TEXTS, keys: Slot::KEYS, repeated: true, required: false },
     Part { path: Bar::PATH, texts: Bar::TEXTS, keys: Bar::KEYS, repeated: true, required: true },
     Part { path: Region::PATH, texts: Region::TEXTS, keys: Region::KEYS, repeated: true, required: true },
 ];
@@ -195,6 +201,23 @@ impl Platform {
         });
         if let Some(driver) = &self.driver {
             file["driver"] = section_json(&[], |visit| driver.each(visit));
+        }
+        if let Some(memory) = &self.memory {
+            file["memory"] = section_json(&[], |visit| memory.each(visit));
+        }
+        if let Some(dma) = &self.dma {
+            file["dma"] = section_json(&[], |visit| dma.each(visit));
+        }
+        if !self.switches.is_empty() {
+            let switch = |switch: &Switch| {
+                section_json(&[("name", &switch.name), ("below", &switch.below)], |visit| switch.each(visit))
+            };
+            file["switch"] = self.switches.iter().map(switch).collect();
+        }
+        if !self.slots.is_empty() {
+            let slot =
+                |slot: &Slot| section_json(&[("name", &slot.name), ("below", &slot.below)], |visit| slot.each(visit));
+            file["slot"] = self.slots.iter().map(slot).collect();
         }
         file
     }

@@ -186,6 +186,16 @@ words! {
     }
 }
 
+words! {
+    /// When a switch sends a TLP on.
+    Forwarding {
+        /// As soon as its header has come and the rest will not come too late.
+        CutThrough = "cut_through",
+        /// When all of it has come.
+        StoreAndForward = "store_and_forward",
+    }
+}
+
 impl Value for Variant {
     fn from_raw(raw: &Raw) -> Option<Variant> {
         if let Raw::Word(word) = raw { Variant::from_name(word) } else { None }
@@ -334,6 +344,32 @@ section! {
         core_round_trip_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 1000.0;
         /// Posted writes it holds on their way to the link.
         posted_queue_entries: u32 = Kind::Count(1, 4096), unknown 8.0 to 128.0;
+        /// Posted header credits a root port advertises.
+        posted_header_credits: u32 = Kind::Count(1, 127), default "127" because "as many as a counter can grant", unknown 8.0 to 127.0;
+        /// Posted data credits of 16 B a root port advertises.
+        posted_data_credits: u32 = Kind::Count(8, 2047), default "2047" because "as many as a counter can grant", unknown 64.0 to 2047.0;
+        /// Non-posted header credits a root port advertises.
+        nonposted_header_credits: u32 = Kind::Count(1, 127), default "127" because "as many as a counter can grant", unknown 8.0 to 127.0;
+    }
+}
+
+section! {
+    /// Host memory as a device's requests meet it.
+    Memory ["memory"] {
+        /// Where what is lent to devices lies; from 4 GiB on, requests need 4 DW headers.
+        address_bytes: u64 = Kind::Size(0, HUGE), default "4294967296" because "most memory of a machine lies above 4 GiB";
+        /// How much is lent.
+        size_bytes: u64 = Kind::Size(4096, HUGE), default "1073741824" because "more than any cache holds";
+        /// From a read request at the root port to its first completion.
+        read_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 2000.0;
+        /// Time between two read requests that a root port takes.
+        read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
+        /// From a write at the root port to bytes that a core sees.
+        write_ns: Ticks = Kind::Ns(1e6), unknown 10.0 to 1000.0;
+        /// Time between two writes that a root port takes.
+        write_tlp_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
+        /// Most payload of a completion.
+        completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the maximum payload allows";
     }
 }
 
@@ -358,6 +394,8 @@ section! {
         posted_data_credits: u32 = Kind::Count(8, 2047), unknown 64.0 to 2047.0;
         /// Non-posted header credits the endpoint advertises.
         nonposted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
+        /// TLPs of the endpoint start at multiples of this many bytes, as its interface to the link is wide.
+        start_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW";
     }
 }
 
@@ -372,6 +410,80 @@ section! {
         ingress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
         /// From a region's answer to the completion at the link.
         egress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
+    }
+}
+
+section! {
+    /// The endpoint's DMA engine.
+    Dma ["dma"] {
+        /// Reads that may be under way at once.
+        tags: u32 = Kind::Count(1, 768), unknown 8.0 to 768.0;
+        /// Most bytes it asks for in one read; `Max_Read_Request_Size` may allow less.
+        read_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the link allows";
+        /// Most bytes of one write; `Max_Payload_Size` may allow less.
+        write_bytes: u32 = Kind::OneOf(&[8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the link allows";
+        /// Bytes of its data path: a TLP, header and payload, takes as many beats as begin with it.
+        beat_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64, 128]), unknown 4.0 to 64.0;
+        /// Time between two beats.
+        beat_ns: Ticks = Kind::Ns(1e6), unknown 0.25 to 100.0;
+        /// What a read request takes besides its beats.
+        read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 1000.0;
+        /// What a write takes besides its beats.
+        write_request_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 1000.0;
+        /// From the command to the first request.
+        start_ns: Ticks = Kind::Ns(1e9), default "0" because "time is counted from the first request", unknown 1.0 to 10000.0;
+        /// Bytes of host memory that one descriptor stands for, from a multiple of them on.
+        descriptor_bytes: u32 = Kind::OneOf(&[4096, 8192, 16384, 65536, 1 << 20, 2 << 20]), default "4096" because "a page";
+        /// What a descriptor takes before its first request.
+        descriptor_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 10000.0;
+        /// TLPs that may be on their way from it to the link, or wait there.
+        send_buffers: u32 = Kind::Count(1, 1024), default "8" because "a few packets in the transmit buffer of a PCIe core", unknown 1.0 to 64.0;
+    }
+}
+
+section! {
+    /// A switch.
+    Switch ["switch"] {
+        text {
+            /// How others call it.
+            name,
+            /// What its upstream port hangs on: `root`, or a switch.
+            below,
+        }
+        /// PCIe generation its upstream link trained at.
+        generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5]);
+        /// Width its upstream link trained at.
+        width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
+        /// On its upstream link, from the last bit sent to the packet at the other end.
+        one_way_ns: Ticks = Kind::Ns(1e9), unknown 1.0 to 1000.0;
+        /// When it sends a TLP on.
+        forwarding: Forwarding = Kind::Choice(Forwarding::WORDS), default "\"cut_through\"" because "what makers state latencies for";
+        /// From a header in to its first bit out, or from the last bit in to the first bit out if it stores first.
+        latency_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 500.0;
+        /// Posted header credits each of its ports advertises.
+        posted_header_credits: u32 = Kind::Count(1, 127), default "64" because "room for two round trips of small packets", unknown 8.0 to 127.0;
+        /// Posted data credits of 16 B each of its ports advertises.
+        posted_data_credits: u32 = Kind::Count(8, 2047), default "1024" because "room for 16 KiB", unknown 64.0 to 2047.0;
+        /// Non-posted header credits each of its ports advertises.
+        nonposted_header_credits: u32 = Kind::Count(1, 127), default "64" because "room for two round trips of small packets", unknown 8.0 to 127.0;
+        /// Completion header credits each of its ports advertises.
+        completion_header_credits: u32 = Kind::Count(1, 127), default "64" because "room for two round trips of small packets", unknown 8.0 to 127.0;
+        /// Completion data credits of 16 B each of its ports advertises.
+        completion_data_credits: u32 = Kind::Count(8, 2047), default "1024" because "room for 16 KiB", unknown 64.0 to 2047.0;
+    }
+}
+
+section! {
+    /// A place for the endpoint: it is there as often as there are slots, once below the root without any.
+    Slot ["slot"] {
+        text {
+            /// How plans call the card in it.
+            name,
+            /// What its link hangs on: `root`, or a switch.
+            below,
+        }
+        /// Added to the address of every BAR of this card.
+        bar_shift_bytes: u64 = Kind::Size(0, HUGE), default "0" because "where the BARs themselves say";
     }
 }
 
@@ -423,8 +535,16 @@ impl crate::Platform {
             driver.each(&mut visit);
         }
         self.root_complex.each(&mut visit);
+        if let Some(memory) = &self.memory {
+            memory.each(&mut visit);
+        }
         self.link.each(&mut visit);
         self.endpoint.each(&mut visit);
+        if let Some(dma) = &self.dma {
+            dma.each(&mut visit);
+        }
+        self.switches.iter().for_each(|switch| switch.each(&mut visit));
+        self.slots.iter().for_each(|slot| slot.each(&mut visit));
         self.bars.iter().for_each(|bar| bar.each(&mut visit));
         self.regions.iter().for_each(|region| region.each(&mut visit));
     }
@@ -435,12 +555,16 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 7] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 11] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
         (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
+        (Memory::PATH, Memory::TEXTS, Memory::KEYS),
         (Link::PATH, Link::TEXTS, Link::KEYS),
         (Endpoint::PATH, Endpoint::TEXTS, Endpoint::KEYS),
+        (Dma::PATH, Dma::TEXTS, Dma::KEYS),
+        (Switch::PATH, Switch::TEXTS, Switch::KEYS),
+        (Slot::PATH, Slot::TEXTS, Slot::KEYS),
         (Bar::PATH, Bar::TEXTS, Bar::KEYS),
         (Region::PATH, Region::TEXTS, Region::KEYS),
     ];
@@ -466,10 +590,22 @@ mod tests {
         "core.fill_buffers",
         "core.cached_lines",
         "root_complex.posted_queue_entries",
+        "root_complex.posted_header_credits",
+        "root_complex.posted_data_credits",
+        "root_complex.nonposted_header_credits",
         "link.generation",
         "link.posted_header_credits",
         "link.posted_data_credits",
         "link.nonposted_header_credits",
+        "dma.tags",
+        "dma.send_buffers",
+        "switch.generation",
+        "switch.forwarding",
+        "switch.posted_header_credits",
+        "switch.posted_data_credits",
+        "switch.nonposted_header_credits",
+        "switch.completion_header_credits",
+        "switch.completion_data_credits",
         "bar.index",
         "bar.prefetchable",
         "region.bar",

@@ -1,7 +1,10 @@
 //! Can every number of a platform be read and replaced by its path, and only so that the whole stays sound?
 
 use lanemark_platform::spec::{Key, Kind};
-use lanemark_platform::{Bar, Core, Driver, Endpoint, Link, Origin, PRESETS, Platform, Region, RootComplex, preset};
+use lanemark_platform::{
+    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, PRESETS, Platform, Region, RootComplex, Slot, Switch,
+    preset,
+};
 
 fn presets() -> impl Iterator<Item = Platform> {
     PRESETS.iter().map(|preset| Platform::parse(preset.name, preset.text).unwrap())
@@ -20,6 +23,10 @@ fn paths(platform: &Platform) -> Vec<(String, &'static Key)> {
         (Endpoint::PATH.to_owned(), Endpoint::KEYS),
     ];
     sections.extend(platform.driver.iter().map(|_| (Driver::PATH.to_owned(), Driver::KEYS)));
+    sections.extend(platform.memory.iter().map(|_| (Memory::PATH.to_owned(), Memory::KEYS)));
+    sections.extend(platform.dma.iter().map(|_| (Dma::PATH.to_owned(), Dma::KEYS)));
+    sections.extend(platform.switches.iter().map(|switch| (format!("switch.{}", switch.name), Switch::KEYS)));
+    sections.extend(platform.slots.iter().map(|slot| (format!("slot.{}", slot.name), Slot::KEYS)));
     sections.extend(platform.bars.iter().map(|bar| (format!("bar.{}", bar.index.value), Bar::KEYS)));
     sections.extend(platform.regions.iter().map(|region| (format!("region.{}", region.name), Region::KEYS)));
     sections

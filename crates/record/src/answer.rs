@@ -136,13 +136,16 @@ pub struct LineFit {
 pub struct Way {
     /// `uc`, `wc`, `wt`, `wp` or `wb`; `none` where no memory is touched.
     pub memory_type: String,
-    /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...; or the fence, clock or call that is asked about.
+    /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...; or the fence, clock or call that is asked about; or,
+    /// where devices move the bytes themselves, which way: `host_to_device`, `device_to_host`, or flows: `0:1`,
+    /// `0-7:host`.
     pub access: String,
     /// The fence after it, if any.
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`.
+    /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
+    /// `dma` for a device that moves the bytes itself.
     pub through: String,
 }
 
@@ -151,12 +154,16 @@ impl std::fmt::Display for Way {
         if self.memory_type != "none" {
             write!(f, "{} ", self.memory_type.to_uppercase())?;
         }
-        f.write_str(&self.access)?;
+        match self.access.as_str() {
+            way @ ("host_to_device" | "device_to_host") => f.write_str(&way.replace('_', "-"))?,
+            access => f.write_str(access)?,
+        }
         if let Some(fence) = &self.fence {
             write!(f, "+{fence}")?;
         }
         match self.through.as_str() {
             "user" | "clock" | "kernel" => Ok(()),
+            "dma" => f.write_str(" by DMA"),
             "poll" => f.write_str(" via driver, polling"),
             "alone" => f.write_str(" alone"),
             "memory" => f.write_str(" from memory"),
@@ -274,5 +281,6 @@ mod tests {
         assert_eq!(way("none", "sfence", None, "alone"), "sfence alone");
         assert_eq!(way("wb", "memcpy", None, "cold"), "WB memcpy, cold");
         assert_eq!(way("wb", "8", None, "one_line"), "WB 8, one line");
+        assert_eq!(way("none", "device_to_host", None, "dma"), "device-to-host by DMA");
     }
 }

@@ -11,6 +11,36 @@ pub enum Detail {
     Buffers(Buffers),
     /// Which two cores it is about.
     Pair(CorePair),
+    /// What each of several devices moved.
+    Flows(Flows),
+}
+
+/// What several devices moved at once; all began together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flows {
+    /// From their beginning until the first of them was done.
+    pub common_ns: f64,
+    /// Their bytes in that time over that time.
+    pub common_rate_bytes_per_s: f64,
+    /// From their beginning until the last of them was done.
+    pub all_ns: f64,
+    /// All bytes over all of the time.
+    pub all_rate_bytes_per_s: f64,
+    /// Each of them.
+    pub each: Vec<FlowRate>,
+}
+
+/// One of several flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowRate {
+    /// Who moves bytes where: `0:host`, `host:0`, `0:1`.
+    pub flow: String,
+    /// In the time that all have in common.
+    pub common_rate_bytes_per_s: f64,
+    /// Over its own time.
+    pub rate_bytes_per_s: f64,
 }
 
 /// How many write-combining or fill buffers a core has.

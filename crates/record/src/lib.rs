@@ -27,7 +27,7 @@ pub use answer::{
 pub use card::{Card, CardLink, CardMapping, CardRange};
 pub use comparison::{Alone, Change, Comparison, Pair};
 pub use delivery::{Delivery, KnownBy};
-pub use detail::{Buffers, CorePair, CurvePoint, Detail};
+pub use detail::{Buffers, CorePair, CurvePoint, Detail, FlowRate, Flows};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Here, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};

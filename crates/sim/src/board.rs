@@ -1,26 +1,36 @@
 //! A board: parts built from a platform and connected, driven by three calls.
 //!
 //! ```text
-//!  core 0..n --from_cores--> root complex --queue--> link down --> endpoint --> regions
-//!      ^  ^------ acks ----------+   ^                                |           |
-//!      +------ completions ----------+------ link up <---- egress ----+-----------+
+//!  core 0..n --from_cores--> root complex --> root port --link--> [switch --link-->] endpoint --> regions
+//!      ^  ^------ acks ----------+   ^          |    ^                                |   ^          |
+//!      |                             |        memory |                                |   DMA engine |
+//!      +------ completions ----------+---------------+--------- link <----------------+--------------+
 //! ```
 //!
-//! [`Board::inject`] puts a TLP on the link, [`Board::run_until`] lets time pass, [`Board::next_at`] says
-//! when something happens next. Endpoint and link work without any core: their completions are then found
-//! in [`Board::outbox`].
+//! [`Board::inject_write`] and [`Board::inject_read`] put a TLP below the root, [`Board::run_until`] lets time pass,
+//! [`Board::next_at`] says when something happens next. Endpoints and links work without any core: completions of
+//! injected reads are then found in [`Board::outbox`].
+//!
+//! A TLP that leaves for a link is handed to whoever is at the other end at once, with the time at which it will be
+//! there: TLPs of a link come in order, so no event is needed for their arrival.
 
 use crate::engine::{Schedule, Slab, Slot, Wire};
 use crate::part::core::{Core, Seen};
-use crate::part::endpoint::{self, Endpoint, Region, RegionSpec};
-use crate::part::link::{self, Credits, Crossed, Transmitter};
+use crate::part::dma_engine::DmaEngine;
+use crate::part::endpoint::{Endpoint, Region};
+use crate::part::link::{Cost, Crossed, DllpKind, Pool, Sent, Transmitter};
+use crate::part::memory::Memory;
 use crate::part::program::{self, Program};
 use crate::part::root_complex::{self, RootComplex};
+use crate::part::root_port::RootPort;
+use crate::part::route::Routes;
+use crate::part::switch::Switch;
+use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::tlp::{Tlp, TlpKind, span};
-use lanemark_machine::{Cause, Lane};
-use lanemark_platform::{Platform, RegionKind};
+use crate::topology::{self, End, Topology};
+use lanemark_machine::{Cause, Lane, Partner, Transfer, Verb};
+use lanemark_platform::Platform;
 use lanemark_units::Ticks;
-use lanemark_wire::{Generation, Lanes};
 use std::collections::VecDeque;
 
 /// Why a platform cannot be built.
@@ -33,7 +43,7 @@ pub struct BoardError {
     pub because: String,
 }
 
-/// A TLP as it crossed the link, for observers.
+/// A TLP as it crossed the link to an endpoint, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
     /// When it was checked at the other end; it is listed when the device has accepted it.
@@ -44,28 +54,28 @@ pub struct Crossing {
     pub head: [u8; 8],
 }
 
-/// Ports behind those of the cores, in the order ties are resolved.
-#[derive(Clone, Copy)]
-enum Port {
-    Requests,
-    LinkDown,
-    Accept,
-    Egress,
-    LinkUp,
-    Return,
-    Completions,
-    /// The first region; the others follow.
-    Answers,
+/// One direction of a link, and what its receiver owes the other one.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    transmitter: Transmitter,
+    pub(crate) from: End,
+    to: End,
+    /// How long a receiver gathers acknowledgments and credits at the most before it sends them.
+    gathers: Ticks,
 }
 
-impl Port {
-    /// The port at this place behind the cores.
-    #[inline]
-    fn of(place: usize) -> Port {
-        const PORTS: [Port; Port::Answers as usize] =
-            [Port::Requests, Port::LinkDown, Port::Accept, Port::Egress, Port::LinkUp, Port::Return, Port::Completions];
-        PORTS.get(place).copied().unwrap_or(Port::Answers)
+impl Direction {
+    pub(crate) fn new(transmitter: Transmitter, from: End, to: End, gathers: Ticks) -> Direction {
+        Direction { transmitter, from, to, gathers }
     }
+}
+
+/// A root port besides its link.
+#[derive(Debug)]
+struct Root {
+    port: RootPort,
+    /// Completions for cores, on the link.
+    upstream: Wire<Tlp>,
 }
 
 /// A simulation: a value, independent of every other.
@@ -73,71 +83,85 @@ impl Port {
 pub struct Board {
     now: Ticks,
     schedule: Schedule,
+    places: Places,
+    table: Vec<Port>,
     slab: Slab,
     cores: Vec<Core>,
     root_complex: RootComplex,
-    down: Transmitter,
-    endpoint: Endpoint,
-    up: Transmitter,
-    /// Completions on the link.
-    upstream: Wire<Tlp>,
+    /// Requests of cores that wait at root ports.
+    waiting_requests: usize,
+    roots: Vec<Root>,
+    root_routes: Routes,
+    /// What is lent to devices.
+    memory: Memory,
+    /// Two for each link, the one down first.
+    directions: Vec<Direction>,
+    switches: Vec<Switch>,
+    /// The ports of each switch: the directions that leave it, the one up first.
+    switch_ports: Vec<Vec<usize>>,
+    endpoints: Vec<Endpoint>,
+    /// The direction that leaves each endpoint.
+    endpoint_up: Vec<usize>,
+    /// Bus addresses of the lent memory, and of each card's BARs.
+    lent_at: u64,
+    bars_at: Vec<[u64; 6]>,
     program: program::Spec,
-    /// Completions that no core asked for: those of injected reads.
+    /// Completions that nobody on the board asked for: those of injected reads.
     pub outbox: VecDeque<(Ticks, Tlp, [u8; 64])>,
-    /// TLPs that arrived downstream, while somebody observes.
+    /// TLPs that endpoints accepted, while somebody observes.
     pub crossings: Option<Vec<Crossing>>,
+    /// TLPs that lead nowhere.
+    pub lost: u64,
 }
 
-/// Requester of injected TLPs: no core has this number.
+/// Requester of injected TLPs: nobody on a board has this number.
 pub const OUTSIDE: u16 = u16::MAX;
+
+/// The number of the first card as a requester; cores are below it.
+pub(crate) const FIRST_CARD: u16 = 0x8000;
 
 impl Board {
     /// Builds the parts of `platform`.
     ///
     /// # Errors
-    /// [`BoardError`] if the platform names a link that does not exist; files are checked for that.
+    /// [`BoardError`] if the platform names a link or a place that does not exist; files are checked for that.
     pub fn new(platform: &Platform) -> Result<Board, BoardError> {
         let fail = |because: &str| BoardError { platform: platform.name.clone(), because: because.to_owned() };
-        let generation = u8::try_from(platform.link.generation.value)
-            .ok()
-            .and_then(Generation::from_number)
-            .ok_or_else(|| fail("its link generation is unknown"))?;
-        let lanes = u8::try_from(platform.link.width_lanes.value)
-            .ok()
-            .and_then(Lanes::new)
-            .ok_or_else(|| fail("its link width is unknown"))?;
-        let latency = platform.link.one_way_ns.value;
-        let credits = Credits {
-            posted_header: platform.link.posted_header_credits.value,
-            posted_data: platform.link.posted_data_credits.value,
-            nonposted_header: platform.link.nonposted_header_credits.value,
-        };
-        let regions = region_specs(platform).ok_or_else(|| fail("a region names a BAR that is not there"))?;
+        let Topology { directions, root_ports, root_routes, switches, switch_ports, endpoints, endpoint_up, bars_at } =
+            topology::build(platform).map_err(fail)?;
         let cores: Vec<Core> =
             (0..platform.core.cores.value).map(|number| Core::new(platform, number as u16)).collect();
-        let ports = cores.len() + Port::Answers as usize + regions.len();
+        let (places, table) =
+            Places::table(cores.len(), directions.len(), root_ports.len(), endpoints.len(), platform.regions.len());
+        // No core sends more than a line; with devices that move bytes, packets are as long as the links allow.
+        let is_moving = platform.dma.is_some() || endpoints.len() > 1;
+        let slot_bytes = if is_moving { platform.link.mps_bytes.value as usize } else { 64 };
         Ok(Board {
             now: Ticks::ZERO,
-            schedule: Schedule::new(ports),
-            slab: Slab::default(),
+            schedule: Schedule::new(table.len()),
+            places,
+            table,
+            slab: Slab::new(slot_bytes),
             root_complex: RootComplex::new(root_complex::Spec {
                 half_round_trip: platform.root_complex.core_round_trip_ns.value / 2,
                 queue_entries: platform.root_complex.posted_queue_entries.value as usize,
             }),
-            down: Transmitter::new(link::Spec { generation, lanes, latency, credits }),
-            endpoint: Endpoint::new(
-                endpoint::Spec {
-                    ingress: platform.endpoint.ingress_ns.value,
-                    egress: platform.endpoint.egress_ns.value,
-                },
-                regions,
-            ),
-            upstream: Wire::default(),
-            up: Transmitter::new(link::Spec { generation, lanes, latency, credits: Credits::INFINITE }),
+            waiting_requests: 0,
+            roots: root_ports.into_iter().map(|port| Root { port, upstream: Wire::default() }).collect(),
+            root_routes,
+            memory: Memory::default(),
+            directions,
+            switches,
+            switch_ports,
+            endpoints,
+            endpoint_up,
+            lent_at: platform.memory.as_ref().map_or(0, |memory| memory.address_bytes.value),
+            bars_at,
             program: program::Spec::new(platform),
             cores,
             outbox: VecDeque::new(),
             crossings: None,
+            lost: 0,
         })
     }
 
@@ -186,30 +210,29 @@ impl Board {
         true
     }
 
-    /// Puts a memory write on the link, behind what already waits there; it may go from `at` on.
+    /// Puts a memory write below the root, behind what already waits there; it may go from `at` on.
     pub fn inject_write(&mut self, at: Ticks, address: u64, data: &[u8]) {
         let (start, length_dw, first_be, last_be) = span(address, data.len() as u64);
         let payload = self.slab.take();
         let skip = (address - start) as usize;
-        self.slab.bytes_mut(payload)[skip..skip + data.len()].copy_from_slice(data);
-        let kind = TlpKind::MWr;
+        self.slab.line_mut(payload)[skip..skip + data.len()].copy_from_slice(data);
         self.inject(
             at,
-            Tlp { kind, address: start, length_dw, first_be, last_be, requester: OUTSIDE, tag: 0, payload },
+            Tlp { address: start, length_dw, first_be, last_be, requester: OUTSIDE, payload, ..Tlp::of(TlpKind::MWr) },
         );
     }
 
-    /// Puts a memory read on the link; its completion comes to [`Board::outbox`] with this tag.
+    /// Puts a memory read below the root; its completion comes to [`Board::outbox`] with this tag.
     pub fn inject_read(&mut self, at: Ticks, address: u64, len: u64, tag: u16) {
         let (address, length_dw, first_be, last_be) = span(address, len);
-        let (kind, payload) = (TlpKind::MRd, Slot::NONE);
-        self.inject(at, Tlp { kind, address, length_dw, first_be, last_be, requester: OUTSIDE, tag, payload });
+        let requester = OUTSIDE;
+        self.inject(at, Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) });
     }
 
-    /// Puts a TLP on the link downstream; it may go from `at` on, which is no earlier than now.
+    /// Puts a TLP below the root, as a core's; it may go from `at` on, which is no earlier than now. One that leads
+    /// nowhere goes below the first root port.
     pub fn inject(&mut self, at: Ticks, tlp: Tlp) {
-        self.down.offer(at.max(self.now), tlp);
-        self.set(Port::LinkDown, self.down.due());
+        self.request(at.max(self.now), tlp);
         self.refresh_requests();
     }
 
@@ -221,8 +244,75 @@ impl Board {
         self.schedule.set(number, self.cores[number].due());
     }
 
-    /// Ends every lane where it is and lets what is under way arrive.
+    /// Lets a card make `transfer`, `passes` times.
+    ///
+    /// # Errors
+    /// Why there is nobody to make it, or nothing at its other end.
+    pub fn start_transfer(&mut self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<(), &'static str> {
+        let base = match transfer.partner {
+            Partner::Host => self.lent_at,
+            Partner::Peer { card, bar } => {
+                let bars = self.bars_at.get(card as usize).ok_or("there is no such peer")?;
+                *bars.get(usize::from(bar)).ok_or("a peer has BARs 0 to 5")?
+            }
+        };
+        let card = transfer.card as usize;
+        let engine = self.endpoints.get_mut(card).ok_or("there is no such card")?.dma.as_mut();
+        let engine = engine.ok_or("its card has no DMA engine")?;
+        engine.start(self.now, transfer, base, passes, first_pass);
+        let due = engine.due();
+        self.set(Port::Issue(card), due);
+        Ok(())
+    }
+
+    /// The DMA engine of a card.
+    #[must_use]
+    pub fn engine(&self, card: usize) -> Option<&DmaEngine> {
+        self.endpoints.get(card)?.dma.as_ref()
+    }
+
+    /// The same, to look at the bytes it received.
+    pub fn engine_mut(&mut self, card: usize) -> Option<&mut DmaEngine> {
+        self.endpoints.get_mut(card)?.dma.as_mut()
+    }
+
+    /// What is lent to devices, from the start of it.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// Bus address of what is lent to devices.
+    #[must_use]
+    pub fn lent_at(&self) -> u64 {
+        self.lent_at
+    }
+
+    /// Bytes of a card's transfers that have come to their end, and when the last of them did.
+    #[must_use]
+    pub fn moved(&self, transfer: &Transfer) -> (u64, Ticks) {
+        let card = transfer.card as usize;
+        let requester = FIRST_CARD + card as u16;
+        match (transfer.verb, transfer.partner) {
+            (Verb::Load, _) => self.engine(card).map_or((0, Ticks::ZERO), |e| (e.received_bytes, e.received_at)),
+            (Verb::Store, Partner::Host) => {
+                let bytes = self.roots.iter().map(|root| root.port.written_by(requester)).sum();
+                let seen = self.roots.iter().map(|root| root.port.seen_at(requester)).max();
+                (bytes, seen.unwrap_or(Ticks::ZERO))
+            }
+            (Verb::Store, Partner::Peer { card, .. }) => {
+                self.card(card as usize).map_or((0, Ticks::ZERO), |card| card.accepted_from(requester))
+            }
+        }
+    }
+
+    /// Ends every lane and every transfer where it is and lets what is under way arrive.
     pub fn stop(&mut self) {
+        for card in 0..self.endpoints.len() {
+            if let Some(engine) = &mut self.endpoints[card].dma {
+                engine.stop();
+                self.set(Port::Issue(card), Ticks::NEVER);
+            }
+        }
         for number in 0..self.cores.len() {
             self.cores[number].stop();
             self.schedule.set(number, self.cores[number].due());
@@ -262,21 +352,39 @@ impl Board {
         self.cores[number].seen.as_deref().unwrap_or_default()
     }
 
-    /// The endpoint.
+    /// The first endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+        &self.endpoints[0]
     }
 
-    /// A region, to look at its bytes and counters as the device does.
-    pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
-        self.endpoint.region_mut(name)
-    }
-
-    /// What crossed the link downstream and upstream.
+    /// An endpoint.
     #[must_use]
-    pub fn crossed(&self) -> (Crossed, Crossed) {
-        (self.down.crossed, self.up.crossed)
+    pub fn card(&self, number: usize) -> Option<&Endpoint> {
+        self.endpoints.get(number)
+    }
+
+    /// How many endpoints there are.
+    #[must_use]
+    pub fn cards(&self) -> usize {
+        self.endpoints.len()
+    }
+
+    /// A region of the first endpoint, to look at its bytes and counters as the device does.
+    pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
+        self.endpoints[0].region_mut(name)
+    }
+
+    /// The same of any endpoint.
+    pub fn region_of_mut(&mut self, card: usize, name: &str) -> Option<&mut Region> {
+        self.endpoints.get_mut(card)?.region_mut(name)
+    }
+
+    /// What crossed the link of a card, downstream and upstream.
+    #[must_use]
+    pub fn crossed(&self, card: usize) -> (Crossed, Crossed) {
+        let up = self.endpoint_up[card];
+        (self.directions[up ^ 1].transmitter.crossed, self.directions[up].transmitter.crossed)
     }
 
     /// Whether nothing is under way anywhere.
@@ -293,32 +401,43 @@ impl Board {
 
     #[inline]
     fn set(&mut self, port: Port, at: Ticks) {
-        self.schedule.set(self.cores.len() + port as usize, at);
+        self.schedule.set(self.places.of(port), at);
     }
 
     #[inline]
     fn refresh_requests(&mut self) {
-        self.set(Port::Requests, self.root_complex.due(self.down.queued()));
-    }
-
-    fn handle(&mut self, port: usize) {
-        let cores = self.cores.len();
-        if port < cores {
-            return self.run_core(port);
-        }
-        match Port::of(port - cores) {
-            Port::Requests => self.take_requests(),
-            Port::LinkDown => self.send_down(),
-            Port::Accept => self.accept(),
-            Port::Egress => self.leave_endpoint(),
-            Port::LinkUp => self.send_up(),
-            Port::Return => self.receive_completion(),
-            Port::Completions => self.complete(),
-            Port::Answers => self.answer(port - cores - Port::Answers as usize),
-        }
+        self.set(Port::Requests, self.root_complex.due(self.waiting_requests));
     }
 
     #[inline]
+    fn refresh(&mut self, direction: usize) {
+        self.set(Port::Send(direction), self.directions[direction].transmitter.due().max(self.now));
+    }
+
+    #[inline]
+    fn offer(&mut self, direction: usize, input: usize, at: Ticks, tlp: Tlp) {
+        if self.directions[direction].transmitter.offer(input, at, tlp) {
+            self.refresh(direction);
+        }
+    }
+
+    fn handle(&mut self, port: usize) {
+        match self.table[port] {
+            Port::Core(number) => self.run_core(number),
+            Port::Requests => self.take_requests(),
+            Port::Send(direction) => self.send(direction),
+            Port::Take(port) => self.take_at_root(port),
+            Port::Fetched(port) => self.fetched(port),
+            Port::Return(port) => self.receive_completion(port),
+            Port::Completions => self.complete(),
+            Port::Accept(card) => self.accept(card),
+            Port::Issue(card) => self.issue(card),
+            Port::Data(card) => self.take_data(card),
+            Port::Answer(card, region) => self.answer(card, region),
+        }
+    }
+
+    #[inline(never)]
     fn run_core(&mut self, number: usize) {
         let (now, root_complex) = (self.now, &mut self.root_complex);
         let core = &mut self.cores[number];
@@ -340,88 +459,248 @@ impl Board {
         }
     }
 
+    /// A request of a core goes to the root port below which it is at its end.
+    #[inline]
+    fn request(&mut self, at: Ticks, tlp: Tlp) {
+        let is_only = self.roots.len() == 1;
+        let direction = if is_only { 0 } else { 2 * self.root_routes.of_address(tlp.address).unwrap_or(0) };
+        self.waiting_requests += 1;
+        self.offer(direction, root_input::CORES, at, tlp);
+    }
+
     /// The root complex takes what has come as long as it has room; a core that waits learns when its
     /// acknowledgment comes.
     #[inline]
     fn take_requests(&mut self) {
-        while self.root_complex.due(self.down.queued()) <= self.now {
+        while self.root_complex.due(self.waiting_requests) <= self.now {
             let Some((tlp, ack)) = self.root_complex.take(self.now) else { break };
-            self.down.offer(self.now, tlp);
+            self.request(self.now, tlp);
             if let Some((at, ack)) = ack {
                 let number = usize::from(tlp.requester);
                 self.cores[number].acks.send(at, ack);
                 self.schedule.set(number, self.cores[number].due());
             }
         }
-        self.set(Port::LinkDown, self.down.due());
         self.refresh_requests();
     }
 
-    #[inline]
-    fn send_down(&mut self) {
-        if let Some(sent) = self.down.send(self.now) {
-            self.root_complex.left(self.now, sent.because);
-            self.endpoint.receive(sent.arrives, sent.tlp);
-            self.set(Port::Accept, self.endpoint.accept_due());
+    /// A TLP leaves for its link: whoever sent it has room again, and whoever is at the other end is told.
+    #[inline(never)]
+    fn send(&mut self, direction: usize) {
+        if let Some(sent) = self.directions[direction].transmitter.send(self.now) {
+            self.make_room(direction, &sent);
+            self.deliver(direction, &sent);
         }
-        self.take_requests();
+        self.refresh(direction);
     }
 
     #[inline]
-    fn accept(&mut self) {
-        let Some(accepted) = self.endpoint.accept(self.now, &mut self.slab) else { return };
-        self.down.give_back(self.now, accepted.credits, accepted.because);
-        self.set(Port::Accept, self.endpoint.accept_due());
-        self.set(Port::LinkDown, self.down.due());
+    fn make_room(&mut self, direction: usize, sent: &Sent) {
+        match self.directions[direction].from {
+            End::Root(_) if sent.input == root_input::CORES => {
+                self.waiting_requests -= 1;
+                self.root_complex.left(self.now, sent.because);
+                self.take_requests();
+            }
+            End::Root(_) if sent.input < root_input::PEERS => {}
+            End::Root(_) => {
+                let below = 2 * (sent.input - root_input::PEERS);
+                self.give_back(below + 1, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
+            }
+            End::Switch { switch, .. } => {
+                let came_by = self.switch_ports[switch][sent.input] ^ 1;
+                self.give_back(came_by, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
+            }
+            End::Endpoint(card) => {
+                if sent.input == endpoint_input::ENGINE
+                    && let Some(engine) = &mut self.endpoints[card].dma
+                {
+                    engine.left(self.now, sent.because);
+                    let due = engine.due();
+                    self.set(Port::Issue(card), due);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, direction: usize, sent: &Sent) {
+        let line = &mut self.directions[direction];
+        let until = sent.arrives + line.gathers;
+        self.directions[direction ^ 1].transmitter.owe(self.now, DllpKind::Ack, sent.arrives, until);
+        match self.directions[direction].to {
+            End::Endpoint(card) => self.reach_endpoint(card, sent),
+            End::Switch { switch, port } => self.forward(switch, port, sent),
+            End::Root(port) => self.reach_root(port, sent),
+        }
+    }
+
+    #[inline]
+    fn reach_endpoint(&mut self, card: usize, sent: &Sent) {
+        let endpoint = &mut self.endpoints[card];
+        if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (sent.tlp.kind, &mut endpoint.dma) {
+            engine.arrive(sent.arrives, sent.tlp);
+            let due = engine.data_due();
+            return self.set(Port::Data(card), due);
+        }
+        endpoint.receive(sent.arrives, sent.tlp);
+        let due = endpoint.accept_due();
+        self.set(Port::Accept(card), due);
+    }
+
+    #[inline(never)]
+    fn forward(&mut self, switch: usize, came_in_at: usize, sent: &Sent) {
+        // What is nowhere below goes up; what came from there has nowhere to go.
+        let port = self.switches[switch].routes.below(&sent.tlp).unwrap_or(0);
+        if port == came_in_at {
+            return self.lose(self.switch_ports[switch][came_in_at] ^ 1, &sent.tlp);
+        }
+        let out = self.switch_ports[switch][port];
+        let time_out = self.directions[out].transmitter.time_of(&sent.tlp);
+        let ready = self.switches[switch].ready(sent, time_out);
+        self.offer(out, came_in_at, ready, sent.tlp);
+    }
+
+    #[inline(never)]
+    fn reach_root(&mut self, port: usize, sent: &Sent) {
+        let tlp = sent.tlp;
+        if tlp.kind.class() == lanemark_wire::FlowClass::Completion && tlp.requester < FIRST_CARD
+            || tlp.requester == OUTSIDE
+        {
+            self.roots[port].upstream.send(sent.arrives, tlp);
+            let due = self.roots[port].upstream.due();
+            return self.set(Port::Return(port), due);
+        }
+        if let Some(other) = self.root_routes.below(&tlp) {
+            return self.offer(2 * other, root_input::PEERS + port, sent.arrives, tlp);
+        }
+        if tlp.kind.class() == lanemark_wire::FlowClass::Completion {
+            return self.lose(2 * port + 1, &tlp);
+        }
+        self.roots[port].port.receive(sent.arrives, tlp);
+        let due = self.roots[port].port.accept_due();
+        self.set(Port::Take(port), due);
+    }
+
+    /// A TLP that leads nowhere is counted and gone.
+    #[cold]
+    fn lose(&mut self, came_by: usize, tlp: &Tlp) {
+        self.lost += 1;
+        self.slab.give_back(tlp.payload);
+        self.give_back(came_by, Cost::of(tlp), Cause::Credit);
+    }
+
+    /// The receiver of a direction has room again.
+    #[inline]
+    fn give_back(&mut self, direction: usize, cost: Cost, because: Cause) {
+        let line = &mut self.directions[direction];
+        let is_awaited = line.transmitter.give_back(self.now, cost, because);
+        let has_an_end = line.transmitter.credits().0[cost.class as usize] != Pool::INFINITE;
+        if has_an_end {
+            let until = self.now + line.gathers;
+            let kind = DllpKind::update(cost.class);
+            self.directions[direction ^ 1].transmitter.owe(self.now, kind, self.now, until);
+        }
+        if is_awaited {
+            self.refresh(direction);
+        }
+    }
+
+    #[inline(never)]
+    fn take_at_root(&mut self, port: usize) {
+        let root = &mut self.roots[port].port;
+        if let Some((cost, because)) = root.accept(self.now, &mut self.memory, &mut self.slab) {
+            let (due, fetched) = (root.accept_due(), root.answer_due());
+            self.set(Port::Take(port), due);
+            self.set(Port::Fetched(port), fetched);
+            self.give_back(2 * port + 1, cost, because);
+        }
+    }
+
+    #[inline(never)]
+    fn fetched(&mut self, port: usize) {
+        let (now, root, down) = (self.now, &mut self.roots[port].port, &mut self.directions[2 * port].transmitter);
+        let send = |tlp| {
+            down.offer(root_input::MEMORY, now, tlp);
+        };
+        root.answer(now, &mut self.memory, &mut self.slab, send);
+        let due = root.answer_due();
+        self.set(Port::Fetched(port), due);
+        self.refresh(2 * port);
+    }
+
+    #[inline(never)]
+    fn accept(&mut self, card: usize) {
+        let Some(accepted) = self.endpoints[card].accept(self.now, &mut self.slab) else { return };
+        let due = self.endpoints[card].accept_due();
+        self.set(Port::Accept(card), due);
+        let up = self.endpoint_up[card];
+        self.give_back(up ^ 1, accepted.cost, accepted.because);
         if let Some(crossings) = &mut self.crossings {
             crossings.push(Crossing { at: accepted.at, tlp: accepted.tlp, head: accepted.head });
         }
         if accepted.tlp.kind == TlpKind::MRd {
-            self.set(Port::Egress, self.endpoint.egress.due());
-            for place in 0..self.endpoint.regions.len() {
-                let due = self.endpoint.answer_due(place);
-                self.schedule.set(self.cores.len() + Port::Answers as usize + place, due);
+            if let Some((at, refusal)) = accepted.refusal {
+                self.offer(up, endpoint_input::ANSWERS, at, refusal);
+            }
+            for place in 0..self.endpoints[card].regions.len() {
+                let due = self.endpoints[card].answer_due(place);
+                self.set(Port::Answer(card, place), due);
             }
         }
     }
 
-    fn answer(&mut self, place: usize) {
-        self.endpoint.answer(self.now, place, &mut self.slab);
-        let due = self.endpoint.answer_due(place);
-        self.schedule.set(self.cores.len() + Port::Answers as usize + place, due);
-        self.set(Port::Egress, self.endpoint.egress.due());
+    #[inline(never)]
+    fn answer(&mut self, card: usize, place: usize) {
+        let up = self.endpoint_up[card];
+        let (endpoint, transmitter) = (&mut self.endpoints[card], &mut self.directions[up].transmitter);
+        let send = |at, tlp| {
+            transmitter.offer(endpoint_input::ANSWERS, at, tlp);
+        };
+        endpoint.answer(self.now, place, &mut self.slab, send);
+        let due = endpoint.answer_due(place);
+        self.set(Port::Answer(card, place), due);
+        self.refresh(up);
     }
 
-    fn leave_endpoint(&mut self) {
-        if let Some(tlp) = self.endpoint.egress.take(self.now) {
-            self.up.offer(self.now, tlp);
-            self.set(Port::LinkUp, self.up.due());
+    #[inline(never)]
+    fn issue(&mut self, card: usize) {
+        let up = self.endpoint_up[card];
+        let Some(engine) = &mut self.endpoints[card].dma else { return };
+        let made = engine.issue(self.now, &mut self.slab);
+        let due = engine.due();
+        self.set(Port::Issue(card), due);
+        if let Some((at, tlp)) = made {
+            self.offer(up, endpoint_input::ENGINE, at, tlp);
         }
-        self.set(Port::Egress, self.endpoint.egress.due());
     }
 
-    fn send_up(&mut self) {
-        if let Some(sent) = self.up.send(self.now) {
-            self.upstream.send(sent.arrives, sent.tlp);
-            self.set(Port::Return, self.upstream.due());
-        }
-        self.set(Port::LinkUp, self.up.due());
+    #[inline(never)]
+    fn take_data(&mut self, card: usize) {
+        let Some(engine) = &mut self.endpoints[card].dma else { return };
+        let _ = engine.take_data(self.now, &mut self.slab);
+        let (due, data_due) = (engine.due(), engine.data_due());
+        self.set(Port::Issue(card), due);
+        self.set(Port::Data(card), data_due);
     }
 
-    fn receive_completion(&mut self) {
-        if let Some(tlp) = self.upstream.take(self.now) {
+    #[inline(never)]
+    fn receive_completion(&mut self, port: usize) {
+        if let Some(tlp) = self.roots[port].upstream.take(self.now) {
             if usize::from(tlp.requester) < self.cores.len() {
                 self.root_complex.complete(self.now, tlp);
                 self.set(Port::Completions, self.root_complex.completions.due());
             } else {
-                let data = if tlp.payload == Slot::NONE { [0xFF; 64] } else { *self.slab.bytes(tlp.payload) };
+                let data = if tlp.payload == Slot::NONE { [0xFF; 64] } else { *self.slab.line(tlp.payload) };
                 self.slab.give_back(tlp.payload);
                 self.outbox.push_back((self.now, tlp, data));
             }
         }
-        self.set(Port::Return, self.upstream.due());
+        let due = self.roots[port].upstream.due();
+        self.set(Port::Return(port), due);
     }
 
+    #[inline(never)]
     fn complete(&mut self) {
         if let Some(tlp) = self.root_complex.completions.take(self.now) {
             let number = usize::from(tlp.requester);
@@ -436,28 +715,4 @@ impl Board {
     pub fn waits(&self, number: usize) -> [Ticks; Cause::ALL.len()] {
         self.cores[number].waits
     }
-}
-
-fn region_specs(platform: &Platform) -> Option<Vec<RegionSpec>> {
-    platform
-        .regions
-        .iter()
-        .map(|region| {
-            let bar = platform.bar(u8::try_from(region.bar.value).ok()?)?;
-            Some(RegionSpec {
-                name: region.name.clone(),
-                address: bar.address_bytes.value + region.offset_bytes.value,
-                len: region.size_bytes.value,
-                kind: match region.kind.value {
-                    RegionKind::Registers => endpoint::Kind::Registers,
-                    RegionKind::Sram => endpoint::Kind::Storage,
-                    RegionKind::Ddr => endpoint::Kind::CountedStorage,
-                    RegionKind::Fifo => endpoint::Kind::Fifo(region.fifo_entries.value as usize),
-                },
-                beat_bytes: u64::from(region.beat_bytes.value),
-                beat: region.beat_ns.value,
-                read: region.read_ns.value,
-            })
-        })
-        .collect()
 }

@@ -12,7 +12,9 @@ mod board;
 pub mod engine;
 mod machine;
 pub mod part;
+mod ports;
 mod tlp;
+mod topology;
 
 pub use board::{Board, BoardError, Crossing, OUTSIDE};
 pub use machine::SimulatedMachine;

@@ -1,10 +1,13 @@
 //! A simulated platform as a machine that answers plans.
 
 use crate::board::{Board, BoardError};
+use crate::part::dma_engine::DmaEngine;
+use crate::part::link::Crossed;
 use crate::part::program::stored_bytes;
 use lanemark_machine::{
-    Access, Cause, Clockwork, Confirmed, Facts, Lane, Machine, MachineError, Op, Order, Plan, Region, RegionKind,
-    Sample, Samples, Span, Traffic, Unsupported, Verb, Wait, Width,
+    Access, Cause, Clockwork, Confirmed, DmaFacts, Facts, Lane, Machine, MachineError, Moved, Op, Order, Partner,
+    Pattern, Plan, Region, RegionKind, Sample, Samples, Span, Together, Traffic, Transfer, Unsupported, Verb, Wait,
+    Width,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -27,6 +30,8 @@ pub struct SimulatedMachine {
     facts: Facts,
     board: Board,
     passes_done: u64,
+    /// What several cards moved in the last sample.
+    together: Option<Together>,
     interrupted: Option<Arc<AtomicBool>>,
 }
 
@@ -41,6 +46,7 @@ impl SimulatedMachine {
             board: Board::new(platform)?,
             platform: platform.clone(),
             passes_done: 0,
+            together: None,
             interrupted: None,
         })
     }
@@ -114,11 +120,46 @@ impl SimulatedMachine {
             }
             Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
             Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
+            Op::Transfer(transfer) => self.check_transfer(transfer),
             Op::Send(_) | Op::Receive(_) => {
                 Err(self.unsupported("a message to another core", "its cores share no memory but the card's"))
             }
             _ => Err(self.unsupported("an operation of a newer plan", "this simulator does not know it")),
         }
+    }
+
+    fn check_transfer(&self, transfer: &Transfer) -> Result<(), Unsupported> {
+        let refused = |because: String| {
+            let verb = if transfer.verb == Verb::Store { "a write" } else { "a read" };
+            Err(self.unsupported(format!("{verb} by a card's DMA engine"), because))
+        };
+        let Some(dma) = self.facts.dma else {
+            return refused("its platform file has no section [dma]".to_owned());
+        };
+        if transfer.card >= dma.cards {
+            return refused(format!("there is no card {}: it has {}", transfer.card, dma.cards));
+        }
+        if transfer.bytes == 0 || transfer.count == 0 || transfer.under_way == Some(0) {
+            return refused("it moves nothing".to_owned());
+        }
+        let (what, len) = match transfer.partner {
+            Partner::Host => ("memory that is lent", dma.lent_bytes),
+            Partner::Peer { card, .. } if card == transfer.card || card >= dma.cards => {
+                return refused(format!("card {card} is no peer of card {}", transfer.card));
+            }
+            Partner::Peer { bar, .. } => {
+                let region = self.platform.region_at(bar, transfer.window.offset, transfer.bytes);
+                let end = region.map_or(0, |region| region.offset_bytes.value + region.size_bytes.value);
+                ("the region they begin in", end)
+            }
+        };
+        let window = &transfer.window;
+        let end = window.offset.checked_add(window.len.max(transfer.bytes));
+        if end.is_none_or(|end| end > len) {
+            let because = format!("{} B at {:#x} reach beyond {what}, {len} B", window.len, window.offset);
+            return refused(because);
+        }
+        Ok(())
     }
 
     fn check_span(&self, span: &Span) -> Result<(), MachineError> {
@@ -153,8 +194,89 @@ impl SimulatedMachine {
         }
     }
 
+    /// Lets devices make the transfers of the lanes `passes` times.
+    fn run_transfers(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, [Ticks; Cause::ALL.len()]), MachineError> {
+        let start = self.board.now();
+        let deadline = start + plan.timeout;
+        for transfer in transfers(plan) {
+            self.board
+                .start_transfer(transfer, passes, self.passes_done)
+                .map_err(|because| self.unsupported("a transfer by a card", because))?;
+        }
+        self.passes_done += passes.min(MOST_PASSES);
+        let flag = self.interrupted.clone();
+        let moving: Vec<Transfer> = transfers(plan).copied().collect();
+        let before: Vec<u64> = moving.iter().map(|transfer| self.board.moved(transfer).0).collect();
+        let moved = |board: &Board| -> Vec<u64> {
+            moving.iter().zip(&before).map(|(transfer, before)| board.moved(transfer).0 - before).collect()
+        };
+        let mut common: Option<(Ticks, Vec<u64>)> = None;
+        let mut events = 0_u32;
+        let mut is_over = false;
+        let all_arrived = self.board.run_while(deadline, |board| {
+            if moving.len() > 1 && common.is_none() {
+                let moved = moved(board);
+                let is_done = |(moved, transfer): (&u64, &Transfer)| *moved >= transfer.bytes_of_pass() * passes;
+                if let Some(done) = moved.iter().zip(&moving).position(is_done) {
+                    // What was written is seen a little later than it was taken.
+                    common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
+                }
+            }
+            events = events.wrapping_add(1);
+            is_over =
+                events.is_multiple_of(LOOK_EVERY) && flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+            !board.is_idle() && !is_over
+        });
+        if is_over {
+            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
+        }
+        let Some(first) = transfers(plan).next() else { return Err(self.timeout(plan, None)) };
+        let card = first.card as usize;
+        let Some(engine) = self.board.engine(card).filter(|engine| all_arrived && engine.is_done()) else {
+            let waiting_for = self.board.engine(card).and_then(DmaEngine::waiting_for);
+            return Err(self.timeout(plan, waiting_for));
+        };
+        if let Some(address) = engine.refused {
+            let what = format!(
+                "{}: card {card} read address {address:#x}, and there is nothing that answers: lend what lies there, or \
+                 let the card read where something is lent",
+                self.facts.name
+            );
+            return Err(MachineError::Device { machine: self.facts.name.clone(), what });
+        }
+        let (issue, waits) = (engine.issued_at().since(start), engine.waits);
+        let ended = self.board.moved(first).1;
+        let all = moved(&self.board);
+        for (transfer, bytes) in moving.iter().zip(&all) {
+            let wanted = transfer.bytes_of_pass().saturating_mul(passes);
+            if *bytes != wanted {
+                let what = format!(
+                    "{}: {bytes} of {wanted} bytes of card {} came to an end: nothing is there to take the others",
+                    self.facts.name, transfer.card
+                );
+                return Err(MachineError::Device { machine: self.facts.name.clone(), what });
+            }
+        }
+        let together = common.map(|(common, bytes)| Together {
+            common: common.since(start),
+            each: (moving.iter().zip(all).zip(bytes))
+                .map(|((transfer, bytes), common_bytes)| {
+                    let delivered = self.board.moved(transfer).1.since(start);
+                    Moved { delivered, bytes, common_bytes }
+                })
+                .collect(),
+        });
+        self.together = together;
+        // Until then nobody else begins.
+        self.board.run_until(ended);
+        Ok((Sample { issue, delivered: ended.since(start) }, waits))
+    }
+
     /// Runs the lanes `passes` times; then everything gathered leaves and is accepted.
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, [Ticks; Cause::ALL.len()]), MachineError> {
+        if transfers(plan).next().is_some() {
+            return self.run_transfers(plan, passes);
+        }
         let start = self.board.now();
         let deadline = start + plan.timeout;
         for lane in &plan.lanes {
@@ -194,9 +316,54 @@ impl SimulatedMachine {
         Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { issue }) }, waits))
     }
 
+    /// Compares both ends of the only transfer: what the last pass wrote, or what was read with what there is.
+    fn confirm_transfer(&mut self, transfer: &Transfer, passes: u64) -> Option<Confirmed> {
+        let Transfer { bytes, count, window, .. } = *transfer;
+        if window.pattern != Pattern::Sequential {
+            return None;
+        }
+        if transfer.verb == Verb::Load && transfer.partner != Partner::Host {
+            return None;
+        }
+        let touched = bytes * window.places(bytes).min(count);
+        let last = (passes - 1) * count;
+        let (mut found, mut meant) = (vec![0; bytes as usize], vec![0; bytes as usize]);
+        let mut confirmed = 0;
+        for nth in 0..touched / bytes {
+            let offset = window.place(last % window.places(bytes) + nth, bytes);
+            match (transfer.verb, transfer.partner) {
+                (Verb::Load, _) => {
+                    self.board.memory_mut().read(offset, &mut meant);
+                    self.board.engine_mut(transfer.card as usize)?.sink.read(offset, &mut found);
+                }
+                (Verb::Store, Partner::Host) => {
+                    self.board.memory_mut().read(offset, &mut found);
+                    stored_bytes(self.board.lent_at() + offset, self.passes_done - 1, &mut meant);
+                }
+                (Verb::Store, Partner::Peer { card, bar }) => {
+                    let region = self.platform.region_at(bar, offset, bytes)?;
+                    let within = offset - region.offset_bytes.value;
+                    let (name, kind) = (region.name.clone(), region.kind.value);
+                    if matches!(kind, Kind::Fifo | Kind::Registers) {
+                        return None;
+                    }
+                    let region = self.board.region_of_mut(card as usize, &name)?;
+                    let bus = region.spec.address + within;
+                    region.memory.read(within, &mut found);
+                    stored_bytes(bus, self.passes_done - 1, &mut meant);
+                }
+            }
+            confirmed += found.iter().zip(&meant).filter(|(found, meant)| found == meant).count() as u64;
+        }
+        Some(Confirmed { claimed_bytes: touched, confirmed_bytes: confirmed })
+    }
+
     /// Compares the region with what the last pass of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
+        if let [Op::Transfer(transfer)] = body.as_slice() {
+            return self.confirm_transfer(&transfer.clone(), plan.passes);
+        }
         let stream = body.iter().find_map(|op| if let Op::Stream(stream) = op { Some(stream) } else { None })?;
         if stream.verb != Verb::Store
             || matches!(stream.order, Order::SameAddress { .. })
@@ -222,6 +389,12 @@ impl SimulatedMachine {
         }
         Some(Confirmed { claimed_bytes: stream.span.len, confirmed_bytes: confirmed })
     }
+}
+
+/// The transfers of all lanes.
+fn transfers(plan: &Plan) -> impl Iterator<Item = &Transfer> {
+    let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
+    ops.filter_map(|op| if let Op::Transfer(transfer) = op { Some(transfer) } else { None })
 }
 
 fn span_of(op: &Op) -> Option<&Span> {
@@ -259,6 +432,18 @@ impl Machine for SimulatedMachine {
             }
             lane.body.iter().try_for_each(|op| self.check_op(op))?;
         }
+        if transfers(plan).next().is_some() {
+            let alone =
+                plan.before.is_empty() && plan.lanes.iter().all(|lane| matches!(lane.body[..], [Op::Transfer(_)]));
+            if !alone {
+                let because = "a card keeps the time of its transfers itself: a lane is one transfer and nothing else";
+                return Err(self.unsupported("a transfer by a card beside other steps", because));
+            }
+            let cards: Vec<u32> = transfers(plan).map(|transfer| transfer.card).collect();
+            if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
+                return Err(self.unsupported("two transfers of one card at once", "its DMA engine has one channel"));
+            }
+        }
         plan.before.iter().try_for_each(|op| self.check_op(op))?;
         Ok(())
     }
@@ -274,6 +459,12 @@ impl Machine for SimulatedMachine {
 }
 
 impl SimulatedMachine {
+    /// What crossed the link of the card that the first lane is about, both ways.
+    fn crossed(&self, plan: &Plan) -> [Crossed; 2] {
+        let card = transfers(plan).next().map_or(0, |transfer| transfer.card);
+        self.board.crossed(card as usize).into()
+    }
+
     fn run_samples(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         samples.clear();
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
@@ -291,14 +482,15 @@ impl SimulatedMachine {
             if plan.warmup_passes > 0 {
                 self.run_passes(plan, plan.warmup_passes)?;
             }
-            let before = self.board.crossed();
+            let before = self.crossed(plan);
             let (sample, waited) = self.run_passes(plan, plan.passes)?;
-            let after = self.board.crossed();
-            traffic.write_tlps += after.0.writes - before.0.writes;
-            traffic.read_tlps += after.0.reads - before.0.reads;
-            traffic.completion_tlps += after.1.completions - before.1.completions;
-            traffic.payload_bytes += after.0.payload_bytes - before.0.payload_bytes;
-            traffic.payload_bytes += after.1.payload_bytes - before.1.payload_bytes;
+            let after = self.crossed(plan);
+            for (before, after) in before.into_iter().zip(after) {
+                traffic.write_tlps += after.writes - before.writes;
+                traffic.read_tlps += after.reads - before.reads;
+                traffic.completion_tlps += after.completions - before.completions;
+                traffic.payload_bytes += after.payload_bytes - before.payload_bytes;
+            }
             samples.taken.push(sample);
             waits.iter_mut().zip(waited).for_each(|(sum, span)| *sum += span);
         }
@@ -310,6 +502,7 @@ impl SimulatedMachine {
             .collect();
         samples.traffic = Some(traffic);
         samples.confirmed = self.confirm(plan);
+        samples.together = self.together.take();
         Ok(())
     }
 }
@@ -352,6 +545,11 @@ fn facts(platform: &Platform) -> Facts {
         stores,
         loads,
         memcpy: core.memcpy.value.name().to_owned(),
+        dma: platform.dma.as_ref().map(|dma| DmaFacts {
+            cards: platform.slots.len().max(1) as u32,
+            lent_bytes: platform.memory.as_ref().map_or(0, |memory| memory.size_bytes.value),
+            tags: dma.tags.value,
+        }),
         driver_width: platform.driver.as_ref().and_then(|driver| {
             Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
         }),

@@ -1,6 +1,7 @@
 //! A TLP as the parts hand it on: small, copyable, its payload in the slab.
 
 use crate::engine::Slot;
+use lanemark_wire::{FlowClass, Mps, Rcb, split};
 
 /// What kind of TLP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,11 +16,26 @@ pub enum TlpKind {
     Cpl,
 }
 
-/// One transaction-layer packet of at most 64 B of payload.
+impl TlpKind {
+    /// Its class of flow control and ordering.
+    #[inline]
+    #[must_use]
+    pub const fn class(self) -> FlowClass {
+        match self {
+            TlpKind::MWr => FlowClass::Posted,
+            TlpKind::MRd => FlowClass::NonPosted,
+            TlpKind::CplD | TlpKind::Cpl => FlowClass::Completion,
+        }
+    }
+}
+
+/// One transaction-layer packet.
+///
+/// Three words of 8 B without a hole, so that it is copied as such: a copy in pieces, read before the pieces it was
+/// written in have reached memory, waits for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Tlp {
-    /// What kind.
-    pub kind: TlpKind,
     /// Bus address of the first DW; for completions the address that was read.
     pub address: u64,
     /// DWs of payload, or DWs asked for.
@@ -28,15 +44,41 @@ pub struct Tlp {
     pub first_be: u8,
     /// Which bytes of the last DW count; 0 if there is only one.
     pub last_be: u8,
-    /// Who asked: the core.
+    /// Who asked: a core, a card, or somebody outside.
     pub requester: u16,
     /// Which of its requests.
     pub tag: u16,
     /// The payload, DW by DW from the first; [`Slot::NONE`] for reads.
     pub payload: Slot,
+    /// Relaxed ordering.
+    pub relaxed: bool,
+    /// What kind.
+    pub kind: TlpKind,
+    /// Nothing.
+    pub reserved: u16,
 }
 
+/// Bytes of a DW that its byte enables leave out: a table, because not every processor of this kind counts bits.
+const DISABLED: [u8; 16] = [4, 3, 3, 2, 3, 2, 2, 1, 3, 2, 2, 1, 2, 1, 1, 0];
+
 impl Tlp {
+    /// One of this kind with nothing else in it.
+    #[must_use]
+    pub const fn of(kind: TlpKind) -> Tlp {
+        Tlp {
+            kind,
+            address: 0,
+            length_dw: 0,
+            first_be: 0,
+            last_be: 0,
+            requester: 0,
+            tag: 0,
+            payload: Slot::NONE,
+            relaxed: false,
+            reserved: 0,
+        }
+    }
+
     /// DWs of its header: memory requests from 4 GiB on have 4, all others 3.
     ///
     /// Source: PCI Express Base Specification, "TLP Header Size", 64-bit and 32-bit address formats.
@@ -73,9 +115,25 @@ impl Tlp {
     #[must_use]
     pub const fn enabled_bytes(&self) -> u32 {
         // Only the first and the last DW may be partial.
-        let last = if self.length_dw > 1 { 4 - self.last_be.count_ones() } else { 0 };
-        self.length_dw as u32 * 4 - (4 - self.first_be.count_ones()) - last
+        let last = if self.length_dw > 1 { DISABLED[self.last_be as usize & 0xF] } else { 0 };
+        self.length_dw as u32 * 4 - (DISABLED[self.first_be as usize & 0xF] + last) as u32
     }
+}
+
+/// The completions that answer a read, without their payload: as much as `most` bytes each, cut at multiples of `rcb`;
+/// cut at every 64 B if `most` is that.
+pub fn completions(read: &Tlp, rcb: Rcb, most: u32) -> impl Iterator<Item = Tlp> {
+    let start = read.address + u64::from(read.first_be.trailing_zeros().min(3));
+    let bytes = read.enabled_bytes();
+    let chunks = match Mps::new(most) {
+        Some(mps) => split::completions(start, bytes, rcb, mps),
+        None => split::completions(start, bytes, Rcb::B64, Mps::ALL[0]).at_every_rcb(),
+    };
+    let (requester, tag, relaxed) = (read.requester, read.tag, read.relaxed);
+    chunks.map(move |chunk| {
+        let (address, length_dw, first_be, last_be) = span(chunk.address, u64::from(chunk.bytes));
+        Tlp { address, length_dw, first_be, last_be, requester, tag, relaxed, ..Tlp::of(TlpKind::CplD) }
+    })
 }
 
 /// Bus address of the first DW, Length and byte enables of `len` bytes at `address`.
@@ -98,7 +156,7 @@ mod tests {
 
     fn write(address: u64, len: u64) -> Tlp {
         let (address, length_dw, first_be, last_be) = span(address, len);
-        Tlp { kind: TlpKind::MWr, address, length_dw, first_be, last_be, requester: 0, tag: 0, payload: Slot::NONE }
+        Tlp { address, length_dw, first_be, last_be, ..Tlp::of(TlpKind::MWr) }
     }
 
     #[test]

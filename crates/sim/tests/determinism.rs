@@ -21,7 +21,7 @@ fn trace(seed: u64) -> String {
     let result = machine.run(&plan, &mut samples);
     let board = machine.board_mut();
     let loads: Vec<_> = (0..board.cores()).map(|core| board.loads_seen(core).to_vec()).collect();
-    format!("{result:?} {samples:?} {:?} {:?} {loads:?}", board.crossings, board.crossed())
+    format!("{result:?} {samples:?} {:?} {:?} {loads:?}", board.crossings, board.crossed(0))
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn started(seed: u64) -> Board {
 
 fn state(board: &Board) -> String {
     let waits = (0..board.cores()).map(|core| board.waits(core)).collect::<Vec<[_; Cause::ALL.len()]>>();
-    format!("{:?} {:?} {:?} {waits:?}", board.now(), board.crossings, board.crossed())
+    format!("{:?} {:?} {:?} {waits:?}", board.now(), board.crossings, board.crossed(0))
 }
 
 #[test]

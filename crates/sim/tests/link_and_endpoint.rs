@@ -135,7 +135,7 @@ fn writes_arrive_no_faster_than_the_link_carries_them() {
     }
     while board.step() {}
     assert!(arrivals(&board).windows(2).all(|pair| pair[1] - pair[0] == ns(22)));
-    let (down, _) = board.crossed();
+    let (down, _) = board.crossed(0);
     assert_eq!((down.writes, down.payload_bytes, down.wire_bytes), (20, 20 * 64, 20 * 88));
 }
 

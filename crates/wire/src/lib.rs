@@ -44,7 +44,9 @@ pub mod tlp;
 pub use credit::{COUNTERS, CreditLimits, Credits, DATA_CREDIT_BYTES, Grant, data_credits};
 pub use error::WireError;
 pub use function_id::FunctionId;
-pub use link::{Generation, LINK_RATES, Lanes, LinkRate, bytes_per_s, dw_ticks, tlp_ticks, tlp_wire_bytes};
+pub use link::{
+    Generation, LINK_RATES, Lanes, LinkRate, ack_latency_limit, bytes_per_s, dw_ticks, tlp_ticks, tlp_wire_bytes,
+};
 pub use split::{Chunk, CompletionChunk, Mps, Mrrs, Rcb};
 pub use tlp::{
     AddressType, AtomicKind, AtomicRequest, Attr, CommonFields, Completion, CompletionStatus, ConfigKind,

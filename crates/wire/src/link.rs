@@ -6,6 +6,7 @@
 //!
 //! Gen6 is left out until it is needed: its FLITs make framing a property of 256 B, not of one TLP.
 
+use crate::split::Mps;
 use lanemark_units::Ticks;
 use std::fmt;
 
@@ -136,6 +137,8 @@ pub struct LinkRate {
     pub framing_bytes: u8,
     /// Bytes of one DLLP with its framing.
     pub dllp_bytes: u8,
+    /// Symbol times that a receiver has to look at a TLP before it acknowledges it.
+    pub internal_delay_symbols: u16,
     /// Where the row comes from.
     pub source: &'static str,
 }
@@ -144,7 +147,7 @@ const SOURCE_8B10B: &str = "PCI Express Base Specification 5.0, section 4.2.1; s
 const SOURCE_128B130B: &str = "PCI Express Base Specification 5.0, section 4.2.2; LCRC: section 3.6";
 
 /// 8b/10b: a TLP is STP 1 + sequence number 2 + LCRC 4 + END 1; a DLLP is SDP 1 + 4 + CRC 2 + END 1.
-const fn row_8b10b(generation: Generation, megatransfers_per_s: u32) -> LinkRate {
+const fn row_8b10b(generation: Generation, megatransfers_per_s: u32, internal_delay_symbols: u16) -> LinkRate {
     LinkRate {
         generation,
         megatransfers_per_s,
@@ -152,12 +155,13 @@ const fn row_8b10b(generation: Generation, megatransfers_per_s: u32) -> LinkRate
         line_bits: 10,
         framing_bytes: 1 + 2 + 4 + 1,
         dllp_bytes: 1 + 4 + 2 + 1,
+        internal_delay_symbols,
         source: SOURCE_8B10B,
     }
 }
 
 /// 128b/130b: a TLP is an STP token of 4 (with the sequence number) + LCRC 4; a DLLP is an SDP token of 2 + 4 + CRC 2.
-const fn row_128b130b(generation: Generation, megatransfers_per_s: u32) -> LinkRate {
+const fn row_128b130b(generation: Generation, megatransfers_per_s: u32, internal_delay_symbols: u16) -> LinkRate {
     LinkRate {
         generation,
         megatransfers_per_s,
@@ -165,6 +169,7 @@ const fn row_128b130b(generation: Generation, megatransfers_per_s: u32) -> LinkR
         line_bits: 130,
         framing_bytes: 4 + 4,
         dllp_bytes: 2 + 4 + 2,
+        internal_delay_symbols,
         source: SOURCE_128B130B,
     }
 }
@@ -179,11 +184,11 @@ const fn row_128b130b(generation: Generation, megatransfers_per_s: u32) -> LinkR
 /// | Gen4 | 16 | 128b/130b | 8 B | 8 B |
 /// | Gen5 | 32 | 128b/130b | 8 B | 8 B |
 pub const LINK_RATES: [LinkRate; 5] = [
-    row_8b10b(Generation::Gen1, 2_500),
-    row_8b10b(Generation::Gen2, 5_000),
-    row_128b130b(Generation::Gen3, 8_000),
-    row_128b130b(Generation::Gen4, 16_000),
-    row_128b130b(Generation::Gen5, 32_000),
+    row_8b10b(Generation::Gen1, 2_500, 19),
+    row_8b10b(Generation::Gen2, 5_000, 70),
+    row_128b130b(Generation::Gen3, 8_000, 115),
+    row_128b130b(Generation::Gen4, 16_000, 230),
+    row_128b130b(Generation::Gen5, 32_000, 460),
 ];
 
 /// Line bits of a DW, as ticks: `32 bit × line / payload ÷ (transfers/s × lanes)` is this numerator over
@@ -211,6 +216,45 @@ const fn dw_denominator(rate: &LinkRate, lanes: Lanes) -> u64 {
 pub const fn dw_ticks(generation: Generation, lanes: Lanes) -> Ticks {
     let rate = generation.rate();
     Ticks(dw_numerator(rate).div_ceil(dw_denominator(rate, lanes)))
+}
+
+/// How many times the time of the largest TLP a receiver may gather acknowledgments, in tenths: by width, for MPS up to
+/// 256 B and above.
+const ACK_FACTOR_TENTHS: [(Lanes, [u64; 2]); 7] = [
+    (Lanes::X1, [14, 10]),
+    (Lanes::X2, [14, 10]),
+    (Lanes::X4, [14, 10]),
+    (Lanes::X8, [25, 10]),
+    (Lanes::X12, [30, 20]),
+    (Lanes::X16, [30, 20]),
+    (Lanes::X32, [30, 20]),
+];
+
+/// The longest that a receiver waits before it acknowledges a TLP, and by the guideline of the same numbers before it
+/// returns credits.
+///
+/// `(MPS + 28 B) x factor / lanes + internal delay`, in symbol times, which are those of 10 bits of 8b/10b and of 8 bits
+/// of 128b/130b. From 16 GT/s on the delay is taken to be as long as at 8 GT/s.
+///
+/// Source: PCI Express Base Specification 3.0, section 3.5.3.1, Ack Transmission Latency Limit, and section 2.6.1.2.
+///
+/// ```
+/// use lanemark_wire::{Generation, Lanes, Mps, ack_latency_limit};
+/// // 73 symbol times of 4 ns.
+/// let limit = ack_latency_limit(Generation::Gen1, Lanes::X4, Mps::new(128).unwrap());
+/// assert_eq!((limit.as_ns() / 4.0) as u32, 73);
+/// ```
+#[must_use]
+pub fn ack_latency_limit(generation: Generation, lanes: Lanes, mps: Mps) -> Ticks {
+    let rate = generation.rate();
+    let above_256 = usize::from(mps.bytes() > 256);
+    let tenths =
+        ACK_FACTOR_TENTHS.iter().find(|(width, _)| *width == lanes).map_or(10, |(_, tenths)| tenths[above_256]);
+    let symbols_tenths =
+        (u64::from(mps.bytes()) + 28) * tenths / u64::from(lanes.0) + 10 * u64::from(rate.internal_delay_symbols);
+    let bits = if rate.payload_bits == 8 { u64::from(rate.line_bits) } else { 8 };
+    // Tenths of symbols x bits / (transfers per us) in us, as ticks.
+    Ticks(symbols_tenths * bits * Ticks::PER_NS * 100 / u64::from(rate.megatransfers_per_s))
 }
 
 /// Bytes per second and direction after line encoding, before any packet overhead.

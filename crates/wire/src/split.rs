@@ -141,12 +141,30 @@ pub const fn reads(address: u64, bytes: u64, mrrs: Mrrs) -> Chunks {
     Chunks { address, remaining: bytes, most: mrrs.bytes() as u64 }
 }
 
-/// Iterator of [`writes`] and [`reads`]. A transfer that would run past the top of the address space goes on at 0.
-#[derive(Clone, Debug)]
+/// The requests of a requester that keeps to `most` bytes, whatever MPS or MRRS allow; at least a DW.
+///
+/// ```
+/// use lanemark_wire::split;
+/// assert_eq!(split::requests(0x1002, 20, 8).map(|chunk| chunk.bytes).collect::<Vec<_>>(), [6, 8, 6]);
+/// ```
+#[must_use]
+pub const fn requests(address: u64, bytes: u64, most: u32) -> Chunks {
+    Chunks { address, remaining: bytes, most: if most < 4 { 4 } else { most as u64 } }
+}
+
+/// Iterator of [`writes`], [`reads`] and [`requests`]. A transfer that would run past the top of the address space goes on at 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunks {
     address: u64,
     remaining: u64,
     most: u64,
+}
+
+impl Chunks {
+    /// Begins another transfer, split as the last one.
+    pub const fn begin(&mut self, address: u64, bytes: u64) {
+        (self.address, self.remaining) = (address, bytes);
+    }
 }
 
 impl Iterator for Chunks {

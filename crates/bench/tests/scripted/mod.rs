@@ -41,6 +41,7 @@ impl Scripted {
             stores: vec![Access::Plain(Width::B8)],
             loads: vec![Access::Plain(Width::B8)],
             memcpy: "none".to_owned(),
+            dma: None,
             driver_width: Some(Width::B8),
         };
         let script = Box::new(script);

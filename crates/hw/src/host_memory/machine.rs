@@ -371,6 +371,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         stores: cpu.accesses(Verb::Store),
         loads: cpu.accesses(Verb::Load),
         memcpy: c_library(),
+        dma: None,
         driver_width: Some(Width::B8),
     }
 }

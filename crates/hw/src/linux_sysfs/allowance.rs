@@ -149,6 +149,7 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
         stores: cpu.accesses(Verb::Store).into_iter().filter(|access| *access != Access::CopyToDevice).collect(),
         loads: cpu.accesses(Verb::Load),
         memcpy: c_library(),
+        dma: None,
         driver_width: None,
     }
 }

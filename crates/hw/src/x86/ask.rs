@@ -378,6 +378,7 @@ fn name(op: &Op) -> &'static str {
         Op::Kernel(_) => "kernel call",
         Op::Send(_) => "send",
         Op::Receive(_) => "receive",
+        Op::Transfer(_) => "transfer by a card",
         _ => "something newer",
     }
 }

@@ -1,7 +1,7 @@
 //! Fixed slots of bytes, handed out and given back.
 
-/// Bytes of one slot.
-pub const SLOT_BYTES: usize = 64;
+/// Bytes of one line; slots are whole lines.
+const LINE_BYTES: usize = 64;
 
 /// Which slot; valid until it is given back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,22 +12,30 @@ impl Slot {
     pub const NONE: Slot = Slot(u32::MAX);
 }
 
-/// Slots of 64 B. It grows while a run warms up and then no more.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+/// Slots of one size. It grows while a run warms up and then no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slab {
-    slots: Vec<[u8; SLOT_BYTES]>,
+    lines_per_slot: usize,
+    lines: Vec<[u8; LINE_BYTES]>,
     free: Vec<u32>,
 }
 
 impl Slab {
+    /// Slots of at least this many bytes, and of a line at the least.
+    #[must_use]
+    pub fn new(slot_bytes: usize) -> Slab {
+        Slab { lines_per_slot: slot_bytes.div_ceil(LINE_BYTES).max(1), lines: Vec::new(), free: Vec::new() }
+    }
+
     /// A slot nobody else has; its bytes are whatever they were.
     #[inline]
     pub fn take(&mut self) -> Slot {
         if let Some(index) = self.free.pop() {
             return Slot(index);
         }
-        self.slots.push([0; SLOT_BYTES]);
-        Slot(self.slots.len() as u32 - 1)
+        let first = self.lines.len();
+        self.lines.resize(first + self.lines_per_slot, [0; LINE_BYTES]);
+        Slot((first / self.lines_per_slot) as u32)
     }
 
     /// Gives a slot back; [`Slot::NONE`] is ignored.
@@ -39,29 +47,50 @@ impl Slab {
         }
     }
 
-    /// The bytes of a slot.
+    /// The first line of a slot.
     ///
     /// # Panics
     /// For [`Slot::NONE`].
     #[inline]
     #[must_use]
-    pub fn bytes(&self, slot: Slot) -> &[u8; SLOT_BYTES] {
-        &self.slots[slot.0 as usize]
+    pub fn line(&self, slot: Slot) -> &[u8; LINE_BYTES] {
+        &self.lines[slot.0 as usize * self.lines_per_slot]
     }
 
-    /// The bytes of a slot, to be written.
+    /// The first line of a slot, to be written.
     ///
     /// # Panics
     /// For [`Slot::NONE`].
     #[inline]
-    pub fn bytes_mut(&mut self, slot: Slot) -> &mut [u8; SLOT_BYTES] {
-        &mut self.slots[slot.0 as usize]
+    pub fn line_mut(&mut self, slot: Slot) -> &mut [u8; LINE_BYTES] {
+        &mut self.lines[slot.0 as usize * self.lines_per_slot]
+    }
+
+    /// All bytes of a slot.
+    ///
+    /// # Panics
+    /// For [`Slot::NONE`].
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, slot: Slot) -> &[u8] {
+        let first = slot.0 as usize * self.lines_per_slot;
+        self.lines[first..first + self.lines_per_slot].as_flattened()
+    }
+
+    /// All bytes of a slot, to be written.
+    ///
+    /// # Panics
+    /// For [`Slot::NONE`].
+    #[inline]
+    pub fn bytes_mut(&mut self, slot: Slot) -> &mut [u8] {
+        let first = slot.0 as usize * self.lines_per_slot;
+        self.lines[first..first + self.lines_per_slot].as_flattened_mut()
     }
 
     /// Slots that are out.
     #[must_use]
     pub fn in_use(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.lines.len() / self.lines_per_slot - self.free.len()
     }
 }
 
@@ -71,11 +100,26 @@ mod tests {
 
     #[test]
     fn a_slot_given_back_is_handed_out_again_before_a_new_one() {
-        let mut slab = Slab::default();
+        let mut slab = Slab::new(64);
         let (first, second) = (slab.take(), slab.take());
         assert_ne!(first, second);
         slab.give_back(first);
         assert_eq!(slab.take(), first);
         assert_eq!(slab.in_use(), 2);
+    }
+
+    #[test]
+    fn slots_are_as_long_as_was_asked_and_do_not_touch_each_other() {
+        for (asked, length) in [(0, 64), (64, 64), (65, 128), (512, 512)] {
+            let mut slab = Slab::new(asked);
+            let slots = [slab.take(), slab.take(), slab.take()];
+            for (value, slot) in (1..).zip(slots) {
+                slab.bytes_mut(slot).fill(value);
+            }
+            for (value, slot) in (1..).zip(slots) {
+                assert_eq!(slab.bytes(slot), vec![value; length], "{asked} B");
+                assert_eq!(slab.line(slot), &[value; 64]);
+            }
+        }
     }
 }

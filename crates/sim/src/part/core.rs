@@ -15,7 +15,7 @@
 //! Waits recorded: `StrongOrder`, `SameLine`, `Buffers`, `ReadRoundTrip`, `Fence`, `Driver`; where the
 //! root complex says that it was kept waiting itself, its cause is taken instead.
 
-use crate::engine::{Slab, Slot, Wire};
+use crate::engine::{Slab, Wire};
 use crate::part::cache::{self, Cache};
 use crate::part::program::{Instruction, Manner, Program, Touch, stored_bytes};
 use crate::part::root_complex::Ack;
@@ -328,8 +328,9 @@ impl Core {
         let (address, length_dw, first_be, last_be) = span(touch.address, touch.len);
         let payload = slab.take();
         let skip = (touch.address - address) as usize;
-        stored_bytes(touch.address, touch.turn, &mut slab.bytes_mut(payload)[skip..skip + touch.len as usize]);
-        Tlp { kind: TlpKind::MWr, address, length_dw, first_be, last_be, requester: self.spec.number, tag, payload }
+        stored_bytes(touch.address, touch.turn, &mut slab.line_mut(payload)[skip..skip + touch.len as usize]);
+        let requester = self.spec.number;
+        Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) }
     }
 
     /// Lets write-combining buffer `place` leave.
@@ -338,16 +339,7 @@ impl Core {
         let requester = self.spec.number;
         self.invalidate.push(self.wc.line(place));
         self.wc.evict(place, slab, |piece, payload| {
-            send(Tlp {
-                kind: TlpKind::MWr,
-                address: piece.address,
-                length_dw: piece.length_dw,
-                first_be: piece.first_be,
-                last_be: piece.last_be,
-                requester,
-                tag: place as u16,
-                payload,
-            });
+            send(Tlp { requester, tag: place as u16, payload, ..piece.write() });
         });
     }
 
@@ -471,16 +463,8 @@ impl Core {
         self.reads[place] = Some(purpose);
         self.reads_out += 1;
         let (address, length_dw, first_be, last_be) = span(address, len);
-        send(Tlp {
-            kind: TlpKind::MRd,
-            address,
-            length_dw,
-            first_be,
-            last_be,
-            requester: self.spec.number,
-            tag: TAG_READ | place as u16,
-            payload: Slot::NONE,
-        });
+        let (requester, tag) = (self.spec.number, TAG_READ | place as u16);
+        send(Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) });
     }
 
     /// A load was sent or served; the next instruction follows a cycle later.
@@ -629,7 +613,7 @@ impl Core {
         let Some(purpose) = self.reads.get_mut(place).and_then(Option::take) else { return };
         self.reads_out -= 1;
         // A completion without data reads as all ones, as on a real machine.
-        let data = if tlp.kind == TlpKind::CplD { *slab.bytes(tlp.payload) } else { [0xFF; 64] };
+        let data = if tlp.kind == TlpKind::CplD { *slab.line(tlp.payload) } else { [0xFF; 64] };
         slab.give_back(tlp.payload);
         match purpose {
             Purpose::Load { address, len } => {

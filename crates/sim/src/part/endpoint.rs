@@ -6,14 +6,18 @@
 //!  link <------------- egress <------------+ completions
 //! ```
 //!
-//! A write leaves the receive buffer, and its credits with it, when its last beat is accepted.
+//! A write leaves the receive buffer, and its credits with it, when its last beat is accepted. Completions of its own
+//! reads go to its DMA engine, if it has one, and do not wait for regions.
 
-use crate::engine::{Slab, Slot, Wire};
-use crate::part::link::Credits;
+use crate::board::{FIRST_CARD, OUTSIDE};
+use crate::engine::{Slab, Slot};
+use crate::part::dma_engine::DmaEngine;
+use crate::part::link::Cost;
 use crate::part::memory::Memory;
-use crate::tlp::{Tlp, TlpKind};
+use crate::tlp::{Tlp, TlpKind, completions};
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
+use lanemark_wire::Rcb;
 use std::collections::VecDeque;
 
 /// What a region is.
@@ -55,6 +59,8 @@ pub struct Spec {
     pub ingress: Ticks,
     /// From a region's answer to the completion at the link.
     pub egress: Ticks,
+    /// Most payload of a completion: `Max_Payload_Size`.
+    pub completion_bytes: u32,
 }
 
 /// Beats counted since the last look.
@@ -122,9 +128,13 @@ impl Region {
         self.set_on_write.push(offset / 8);
     }
 
-    fn write(&mut self, tlp: &Tlp, bytes: &[u8; 64], beats: u64) {
+    fn write(&mut self, tlp: &Tlp, slab: &Slab, beats: u64) {
         let offset = tlp.address - self.spec.address;
+        if tlp.length_dw > 16 {
+            return self.write_long(tlp, slab.bytes(tlp.payload), beats);
+        }
         let (mask, len) = (tlp.byte_mask(), usize::from(tlp.length_dw) * 4);
+        let bytes = slab.line(tlp.payload);
         match self.spec.kind {
             Kind::Fifo(entries) => self.push(offset, mask, bytes, entries),
             Kind::Registers if !self.set_on_write.is_empty() => {
@@ -141,6 +151,26 @@ impl Region {
                 self.memory.write_masked(offset, bytes, mask, len);
             }
             Kind::Storage | Kind::Registers => self.memory.write_masked(offset, bytes, mask, len),
+        }
+    }
+
+    /// What no core sends: more than a line, and of one piece. Registers take it as plain bytes.
+    fn write_long(&mut self, tlp: &Tlp, bytes: &[u8], beats: u64) {
+        let skip = tlp.first_be.trailing_zeros() as usize;
+        let len = tlp.enabled_bytes();
+        let (offset, bytes) = (tlp.address - self.spec.address + skip as u64, &bytes[skip..skip + len as usize]);
+        match self.spec.kind {
+            Kind::Fifo(entries) => {
+                let mut data = [0; 8];
+                data.copy_from_slice(&bytes[..8]);
+                self.enter(FifoEntry { offset, len, data }, entries);
+            }
+            kind => {
+                if kind == Kind::CountedStorage {
+                    self.beats.write += beats;
+                }
+                self.memory.write(offset, bytes);
+            }
         }
     }
 
@@ -161,14 +191,19 @@ impl Region {
         for (to, from) in data.iter_mut().zip(enabled) {
             *to = bytes[from];
         }
+        self.enter(FifoEntry { offset: offset + first as u64, len: mask.count_ones(), data }, entries);
+    }
+
+    fn enter(&mut self, entry: FifoEntry, entries: usize) {
         if self.fifo.len() < entries {
-            self.fifo.push_back(FifoEntry { offset: offset + first as u64, len: mask.count_ones(), data });
+            self.fifo.push_back(entry);
         } else {
             self.fifo_lost += 1;
         }
     }
 
-    fn read(&mut self, tlp: &Tlp, into: &mut [u8; 64], beats: u64) {
+    /// What one completion of a read carries.
+    fn read(&mut self, tlp: &Tlp, into: &mut [u8]) {
         let offset = tlp.address - self.spec.address;
         let len = usize::from(tlp.length_dw) * 4;
         match self.spec.kind {
@@ -180,11 +215,8 @@ impl Region {
                 }
             }
             kind => {
-                if kind == Kind::CountedStorage {
-                    self.beats.read += beats;
-                }
                 self.memory.read(offset, &mut into[..len]);
-                if kind == Kind::Registers {
+                if kind == Kind::Registers && len <= 64 {
                     self.clear(offset, tlp.byte_mask());
                 }
             }
@@ -217,9 +249,11 @@ pub struct Accepted {
     /// The first eight bytes of its payload.
     pub head: [u8; 8],
     /// The credits it held.
-    pub credits: Credits,
+    pub cost: Cost,
     /// Why they come back no earlier.
     pub because: Cause,
+    /// That there is no such thing, and when that is at the link.
+    pub refusal: Option<(Ticks, Tlp)>,
 }
 
 /// Everything that does change.
@@ -231,12 +265,14 @@ pub struct Endpoint {
     /// In the receive buffer, until the last beat.
     accepting: VecDeque<Received>,
     free_at: Ticks,
-    /// Answers on their way to the link.
-    pub egress: Wire<Tlp>,
+    /// What moves bytes by itself.
+    pub dma: Option<DmaEngine>,
     /// When the last write was accepted.
     pub last_accepted: Ticks,
     /// Enabled bytes of accepted writes.
     pub accepted_bytes: u64,
+    /// Those of other cards: who, how many, and when the last of them.
+    accepted_from: Vec<(u16, u64, Ticks)>,
     /// Requests that hit no region.
     pub unsupported: u64,
 }
@@ -247,7 +283,7 @@ const NOWHERE: usize = usize::MAX;
 impl Endpoint {
     /// With its regions as at power-on.
     #[must_use]
-    pub fn new(spec: Spec, regions: Vec<RegionSpec>) -> Endpoint {
+    pub fn new(spec: Spec, regions: Vec<RegionSpec>, dma: Option<DmaEngine>) -> Endpoint {
         let regions = regions
             .into_iter()
             .map(|spec| Region {
@@ -266,9 +302,10 @@ impl Endpoint {
             regions,
             accepting: VecDeque::with_capacity(256),
             free_at: Ticks::ZERO,
-            egress: Wire::default(),
+            dma,
             last_accepted: Ticks::ZERO,
             accepted_bytes: 0,
+            accepted_from: Vec::new(),
             unsupported: 0,
         }
     }
@@ -276,6 +313,21 @@ impl Endpoint {
     /// The region of this name.
     pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
         self.regions.iter_mut().find(|region| region.spec.name == name)
+    }
+
+    /// Bytes that a card wrote here, and when the last of them was accepted.
+    #[must_use]
+    pub fn accepted_from(&self, requester: u16) -> (u64, Ticks) {
+        let from = self.accepted_from.iter().find(|(other, ..)| *other == requester);
+        from.map_or((0, Ticks::ZERO), |(_, bytes, at)| (*bytes, *at))
+    }
+
+    #[cold]
+    fn accept_from_card(&mut self, now: Ticks, requester: u16, bytes: u64) {
+        match self.accepted_from.iter_mut().find(|(other, ..)| *other == requester) {
+            Some((_, sum, at)) => (*sum, *at) = (*sum + bytes, now),
+            None => self.accepted_from.push((requester, bytes, now)),
+        }
     }
 
     #[inline]
@@ -322,15 +374,20 @@ impl Endpoint {
         let Received { at, tlp, place, beats, waits, .. } = self.accepting.pop_front()?;
         let because = if waits { Cause::Device } else { Cause::Credit };
         let mut head = [0; 8];
+        let mut refusal = None;
         if tlp.payload != Slot::NONE {
-            head.copy_from_slice(&slab.bytes(tlp.payload)[..8]);
+            head.copy_from_slice(&slab.line(tlp.payload)[..8]);
         }
         match (tlp.kind, self.regions.get_mut(place)) {
             (TlpKind::MWr, Some(region)) => {
-                region.write(&tlp, slab.bytes(tlp.payload), beats);
+                region.write(&tlp, slab, beats);
                 slab.give_back(tlp.payload);
-                self.accepted_bytes += u64::from(tlp.enabled_bytes());
+                let bytes = u64::from(tlp.enabled_bytes());
+                self.accepted_bytes += bytes;
                 self.last_accepted = now;
+                if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE {
+                    self.accept_from_card(now, tlp.requester, bytes);
+                }
             }
             (TlpKind::MWr, None) => {
                 slab.give_back(tlp.payload);
@@ -345,11 +402,11 @@ impl Endpoint {
             (TlpKind::MRd, None) => {
                 self.unsupported += 1;
                 let answer = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp };
-                self.egress.send(now + self.spec.egress, answer);
+                refusal = Some((now + self.spec.egress, answer));
             }
             (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
         }
-        Some(Accepted { tlp, at, head, credits: Credits::of(&tlp), because })
+        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, refusal })
     }
 
     /// When region `place` answers next.
@@ -359,22 +416,27 @@ impl Endpoint {
         self.regions[place].answers.front().map_or(Ticks::NEVER, |first| first.0)
     }
 
-    /// Region `place` answers a read.
+    /// Region `place` answers a read: each completion, and when it is at the link.
     #[inline]
-    pub fn answer(&mut self, now: Ticks, place: usize, slab: &mut Slab) {
+    pub fn answer(&mut self, now: Ticks, place: usize, slab: &mut Slab, mut send: impl FnMut(Ticks, Tlp)) {
         let region = &mut self.regions[place];
         let Some((_, tlp)) = region.answers.pop_front() else { return };
-        let beats = region.beats_of(&tlp);
-        let payload = slab.take();
-        region.read(&tlp, slab.bytes_mut(payload), beats);
-        self.egress.send(now + self.spec.egress, Tlp { kind: TlpKind::CplD, payload, ..tlp });
+        if region.spec.kind == Kind::CountedStorage {
+            region.beats.read += region.beats_of(&tlp);
+        }
+        let at_link = now + self.spec.egress;
+        for completion in completions(&tlp, Rcb::B128, self.spec.completion_bytes) {
+            let payload = slab.take();
+            region.read(&completion, slab.bytes_mut(payload));
+            send(at_link, Tlp { payload, ..completion });
+        }
     }
 
     /// Whether nothing is under way inside.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.accepting.is_empty()
-            && self.egress.is_empty()
+            && self.dma.as_ref().is_none_or(DmaEngine::is_done)
             && self.regions.iter().all(|region| region.answers.is_empty())
     }
 }

@@ -10,6 +10,8 @@ pub struct Memory {
     index: BTreeMap<u64, usize>,
     pages: Vec<Box<[u8; PAGE as usize]>>,
     last: Option<(u64, usize)>,
+    /// What [`first_byte`] is changed by.
+    first: u8,
 }
 
 /// What a byte holds before anything was written to it.
@@ -19,6 +21,12 @@ pub fn first_byte(offset: u64) -> u8 {
 }
 
 impl Memory {
+    /// One whose bytes differ at first, everywhere, from those of one with another `first`; 0 is the usual one.
+    #[must_use]
+    pub fn holding(first: u8) -> Memory {
+        Memory { first, ..Memory::default() }
+    }
+
     fn find(&mut self, number: u64) -> Option<usize> {
         if let Some((last, page)) = self.last
             && last == number
@@ -34,7 +42,7 @@ impl Memory {
         let page = self.find(number).unwrap_or_else(|| {
             let mut fresh = Box::new([0; PAGE as usize]);
             for (place, byte) in fresh.iter_mut().enumerate() {
-                *byte = first_byte(number * PAGE + place as u64);
+                *byte = first_byte(number * PAGE + place as u64) ^ self.first;
             }
             self.pages.push(fresh);
             let page = self.pages.len() - 1;
@@ -45,9 +53,15 @@ impl Memory {
         &mut self.pages[page]
     }
 
-    /// Writes the bytes of `data` whose bit in `mask` is set, from `offset` on; none of it crosses a page.
+    /// Writes the bytes of `data` whose bit in `mask` is set, from `offset` on.
     pub fn write_masked(&mut self, offset: u64, data: &[u8; 64], mask: u64, len: usize) {
         let at = (offset % PAGE) as usize;
+        if at + len > PAGE as usize {
+            for place in (0..len).filter(|place| mask >> place & 1 == 1) {
+                self.write(offset + place as u64, &data[place..=place]);
+            }
+            return;
+        }
         let page = self.page_mut(offset / PAGE);
         let full = if len == 64 { u64::MAX } else { (1 << len) - 1 };
         if mask == full {
@@ -63,9 +77,13 @@ impl Memory {
 
     /// Writes `data` at `offset`, wherever it lies.
     pub fn write(&mut self, offset: u64, data: &[u8]) {
-        for (place, byte) in data.iter().enumerate() {
-            let at = offset + place as u64;
-            self.page_mut(at / PAGE)[(at % PAGE) as usize] = *byte;
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let place = (at % PAGE) as usize;
+            let len = (data.len() - done).min(PAGE as usize - place);
+            self.page_mut(at / PAGE)[place..place + len].copy_from_slice(&data[done..done + len]);
+            done += len;
         }
     }
 
@@ -79,7 +97,7 @@ impl Memory {
             let part = &mut into[done..done + len];
             match self.find(number) {
                 Some(page) => part.copy_from_slice(&self.pages[page][place..place + len]),
-                None => part.iter_mut().zip(at..).for_each(|(byte, at)| *byte = first_byte(at)),
+                None => part.iter_mut().zip(at..).for_each(|(byte, at)| *byte = first_byte(at) ^ self.first),
             }
             done += len;
         }
@@ -97,6 +115,17 @@ mod tests {
         let mut bytes = [0; 8];
         memory.read(4092, &mut bytes);
         assert_eq!(bytes, [first_byte(4092), first_byte(4093), 1, 2, 3, 4, first_byte(4098), first_byte(4099)]);
+    }
+
+    #[test]
+    fn a_masked_write_may_cross_a_page() {
+        let mut memory = Memory::default();
+        memory.write_masked(4090, &[9; 64], 0b1010_0000_0001, 12);
+        let mut bytes = [0; 12];
+        memory.read(4090, &mut bytes);
+        let meant: [u8; 12] =
+            std::array::from_fn(|place| if [0, 9, 11].contains(&place) { 9 } else { first_byte(4090 + place as u64) });
+        assert_eq!(bytes, meant);
     }
 
     #[test]

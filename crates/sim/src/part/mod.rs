@@ -2,10 +2,14 @@
 
 pub mod cache;
 pub mod core;
+pub mod dma_engine;
 pub mod endpoint;
 pub mod link;
 pub mod memory;
 pub mod program;
 pub mod root_complex;
+pub mod root_port;
+pub mod route;
 pub mod streaming_buffer;
+pub mod switch;
 pub mod wc_buffer;

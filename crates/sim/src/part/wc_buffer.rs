@@ -6,7 +6,7 @@
 //! to it must wait.
 
 use crate::engine::{Slab, Slot};
-use crate::tlp::span;
+use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_platform::WcPartialFlush;
 
 /// Bytes of a line.
@@ -45,6 +45,16 @@ pub struct Piece {
     pub first_be: u8,
     /// Byte enables of the last DW.
     pub last_be: u8,
+}
+
+impl Piece {
+    /// As a write whose payload is still to be said.
+    #[inline]
+    #[must_use]
+    pub const fn write(&self) -> Tlp {
+        let Piece { address, length_dw, first_be, last_be } = *self;
+        Tlp { address, length_dw, first_be, last_be, ..Tlp::of(TlpKind::MWr) }
+    }
 }
 
 /// What became of a store.
@@ -168,8 +178,8 @@ impl WcBuffers {
             let payload = slab.take();
             let start = (piece.address - line) as usize;
             let len = usize::from(piece.length_dw) * 4;
-            let bytes = *slab.bytes(data);
-            slab.bytes_mut(payload)[..len].copy_from_slice(&bytes[start..start + len]);
+            let bytes = *slab.line(data);
+            slab.line_mut(payload)[..len].copy_from_slice(&bytes[start..start + len]);
             count += 1;
             send(piece, payload);
         });
@@ -213,7 +223,7 @@ fn merge(
 ) -> Stored {
     let bits = if place.len() == 64 { u64::MAX } else { ((1 << place.len()) - 1) << place.start };
     buffer.mask |= bits;
-    fill(&mut slab.bytes_mut(buffer.data)[place]);
+    fill(&mut slab.line_mut(buffer.data)[place]);
     if buffer.mask == u64::MAX { Stored::Full(number) } else { Stored::Gathered }
 }
 
@@ -270,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_line_leaves_when_its_last_byte_is_stored_and_not_before() {
-        let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(1, WcPartialFlush::EightBytes));
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(1, WcPartialFlush::EightBytes));
         assert_eq!(store(&mut wc, 0, &[1; 63], &mut slab), Stored::Gathered);
         assert_eq!(store(&mut wc, 63, &[1], &mut slab), Stored::Full(0));
         let mut sent = Vec::new();
@@ -280,19 +290,19 @@ mod tests {
 
     #[test]
     fn stores_to_the_same_address_are_eaten() {
-        let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(1, WcPartialFlush::EightBytes));
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(1, WcPartialFlush::EightBytes));
         for value in 1..=6 {
             assert_eq!(store(&mut wc, 0, &[value], &mut slab), Stored::Gathered);
         }
         let mut sent = Vec::new();
         wc.evict(0, &mut slab, |piece, slot| sent.push((piece.first_be, slot)));
         assert_eq!(sent.len(), 1);
-        assert_eq!((sent[0].0, slab.bytes(sent[0].1)[0]), (1, 6), "one byte, the last value");
+        assert_eq!((sent[0].0, slab.line(sent[0].1)[0]), (1, 6), "one byte, the last value");
     }
 
     #[test]
     fn one_line_more_than_there_are_buffers_evicts_the_oldest() {
-        let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(6, WcPartialFlush::EightBytes));
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(6, WcPartialFlush::EightBytes));
         for line in 0..6 {
             assert_eq!(store(&mut wc, line * 64, &[1], &mut slab), Stored::Gathered);
         }
@@ -302,7 +312,7 @@ mod tests {
 
     #[test]
     fn while_a_buffer_is_leaving_others_wait_for_it_instead_of_evicting() {
-        let (mut slab, mut wc) = (Slab::default(), WcBuffers::new(2, WcPartialFlush::EightBytes));
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(2, WcPartialFlush::EightBytes));
         store(&mut wc, 0, &[1], &mut slab);
         wc.evict(0, &mut slab, |_, _| {});
         store(&mut wc, 64, &[1], &mut slab);
@@ -348,17 +358,7 @@ mod tests {
             for policy in [WcPartialFlush::EightBytes, WcPartialFlush::Dw, WcPartialFlush::Contiguous] {
                 let mut seen = 0_u64;
                 each_piece(0, mask, policy, |piece| {
-                    let tlp = crate::tlp::Tlp {
-                        kind: crate::tlp::TlpKind::MWr,
-                        address: piece.address,
-                        length_dw: piece.length_dw,
-                        first_be: piece.first_be,
-                        last_be: piece.last_be,
-                        requester: 0,
-                        tag: 0,
-                        payload: Slot::NONE,
-                    };
-                    let bytes = tlp.byte_mask() << piece.address;
+                    let bytes = piece.write().byte_mask() << piece.address;
                     assert_eq!(seen & bytes, 0);
                     seen |= bytes;
                 });

@@ -59,6 +59,16 @@ name = "a card"
 ingress_ns = { value = 50, assumed = "test" }
 egress_ns = { value = 50, assumed = "test" }
 
+[memory]
+size_bytes = { value = "1MiB", assumed = "test" }
+read_ns = { value = 200, assumed = "test" }
+write_ns = { value = 50, assumed = "test" }
+
+[dma]
+tags = { value = 4, assumed = "test" }
+beat_bytes = { value = 16, assumed = "test" }
+beat_ns = { value = 4, assumed = "test" }
+
 [[bar]]
 index = { value = 0, assumed = "test" }
 address_bytes = { value = 0x1000000000, assumed = "test" }
@@ -71,8 +81,17 @@ const REGIONS: [(&str, u64); 4] = [("registers", 0), ("fifo", 0x1000), ("sram", 
 /// Bus address of the stage's BAR.
 pub const BAR: u64 = 0x10_0000_0000;
 
+/// The stage's platform as [`TREE`].
+pub fn tree_platform(changes: &[(&str, f64)]) -> Platform {
+    tree("8B", changes, &format!("{}{TREE}", region_texts()))
+}
+
 /// The stage's platform with its policy for partial flushes and some numbers replaced.
 pub fn platform(policy: &str, changes: &[(&str, f64)]) -> Platform {
+    tree(policy, changes, &region_texts())
+}
+
+fn region_texts() -> String {
     let regions = REGIONS.map(|(name, offset)| {
         let (size, beat) = match name {
             "ddr" => ("64KiB", 64),
@@ -93,7 +112,49 @@ read_ns = {{ value = 40, assumed = "test" }}
 "#
         )
     });
-    let text = TEXT.replace("POLICY", policy).replace("REGIONS", &regions.concat());
+    regions.concat()
+}
+
+/// Two switches of 150 ns below each other, and four cards: two below each switch.
+pub const TREE: &str = r#"
+[[switch]]
+name = "upper"
+below = "root"
+generation = { value = 2, assumed = "test" }
+width_lanes = { value = 8, assumed = "test" }
+one_way_ns = { value = 10, assumed = "test" }
+latency_ns = { value = 150, assumed = "test" }
+
+[[switch]]
+name = "lower"
+below = "upper"
+generation = { value = 2, assumed = "test" }
+width_lanes = { value = 8, assumed = "test" }
+one_way_ns = { value = 10, assumed = "test" }
+latency_ns = { value = 150, assumed = "test" }
+
+[[slot]]
+name = "a"
+below = "upper"
+
+[[slot]]
+name = "b"
+below = "upper"
+bar_shift_bytes = { value = "1MiB", assumed = "test" }
+
+[[slot]]
+name = "c"
+below = "lower"
+bar_shift_bytes = { value = "2MiB", assumed = "test" }
+
+[[slot]]
+name = "d"
+below = "lower"
+bar_shift_bytes = { value = "3MiB", assumed = "test" }
+"#;
+
+fn tree(policy: &str, changes: &[(&str, f64)], behind: &str) -> Platform {
+    let text = TEXT.replace("POLICY", policy).replace("REGIONS", behind);
     let platform = Platform::parse("stage", &text).unwrap_or_else(|error| panic!("{error}"));
     changes.iter().fold(platform, |platform, (key, value)| {
         platform.with(key, *value, Origin::Assumed("test".to_owned())).unwrap_or_else(|error| panic!("{error}"))

@@ -1,0 +1,84 @@
+//! What the questions about a device's own transfers have in common.
+
+use crate::case::{Axes, Case, Through};
+use lanemark_machine::{Access, Facts, Flow, Lane, Op, Peer, Plan, Verb, Width};
+use lanemark_units::{BarOffset, MemoryType};
+
+/// Bytes gone over at the most, where the size allows it: more than a second-level cache, less than a third-level one.
+const WINDOW: u64 = 4 << 20;
+
+/// A case for each size and alignment of these flows; none where devices move nothing, or where somebody asks about
+/// instructions, memory types or regions, which are a core's affair.
+pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Option<u32>, usual: &[u64]) -> Vec<Case> {
+    let Some(dma) = facts.dma else { return Vec::new() };
+    let is_about_cores = axes.accesses.is_some() || axes.region.is_some() || axes.memory_types.is_some();
+    let Some(first) = flows.first().filter(|_| !is_about_cores) else { return Vec::new() };
+    let lent = dma.lent_bytes / flows.len() as u64;
+    let at_peers = flows.iter().any(|flow| flow.peer != Peer::Host);
+    let (region, room) = match facts.storage() {
+        _ if !at_peers => (BarOffset { bar: 0, offset: 0 }, lent),
+        Some(region) if flows.iter().any(|flow| flow.peer == Peer::Host) => (region.at, lent.min(region.len)),
+        Some(region) => (region.at, region.len),
+        None => return Vec::new(),
+    };
+    let sizes = axes.sizes.clone().unwrap_or_else(|| usual.to_vec());
+    let mut cases = Vec::new();
+    for alignment in axes.alignments.clone().unwrap_or_else(|| vec![0]) {
+        for size in sizes.iter().copied() {
+            let reach = size.saturating_add(alignment);
+            if axes.sizes.is_none() && reach > room {
+                continue;
+            }
+            cases.push(Case {
+                verb: first.verb,
+                access: Access::Plain(Width::B64),
+                memory_type: MemoryType::Wb,
+                fence: None,
+                size,
+                alignment,
+                region,
+                flows: flows.to_vec(),
+                through: Through::Dma { window: reach.max(WINDOW.min(room)), under_way },
+            });
+        }
+    }
+    cases
+}
+
+/// Cases of one flow each: those asked for that are of this kind, or else the first card with host memory.
+pub(crate) fn with_host(facts: &Facts, axes: &Axes, verb: Verb, under_way: Option<u32>, usual: &[u64]) -> Vec<Case> {
+    let first = vec![Flow { card: 0, verb, peer: Peer::Host }];
+    let mut flows = axes.flows.clone().unwrap_or(first);
+    flows.retain(|flow| flow.verb == verb && flow.peer == Peer::Host);
+    flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], under_way, usual)).collect()
+}
+
+/// Cases of one flow each: those asked for from card to card, or else from the first card to the next one and to the last
+/// one, as slots are listed.
+pub(crate) fn to_peers(facts: &Facts, axes: &Axes, usual: &[u64]) -> Vec<Case> {
+    let cards = facts.dma.map_or(0, |dma| dma.cards);
+    let nearest_and_last = || -> Vec<Flow> {
+        let mut others: Vec<u32> =
+            [1, cards.saturating_sub(1)].into_iter().filter(|other| (1..cards).contains(other)).collect();
+        others.dedup();
+        others.into_iter().map(|other| Flow { card: 0, verb: Verb::Store, peer: Peer::Card(other) }).collect()
+    };
+    let mut flows = axes.flows.clone().unwrap_or_else(nearest_and_last);
+    flows.retain(|flow| flow.verb == Verb::Store && flow.peer != Peer::Host);
+    flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], None, usual)).collect()
+}
+
+/// Every flow makes `count` transfers a pass, by devices alone.
+pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
+    let lanes =
+        (0..).zip(case.transfers(count)).map(|(core, transfer)| Lane { core, body: vec![Op::Transfer(transfer)] });
+    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), passes) }
+}
+
+/// Transfers of a sample: enough for a steady state, few enough to be quick; about 1 MiB, and one at the least.
+pub(crate) fn transfers(case: &Case) -> u64 {
+    ((1 << 20) / case.size.max(1)).clamp(1, 1024)
+}
+
+/// Sizes of bandwidths.
+pub(crate) const SIZES: [u64; 9] = [64, 256, 512, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 20, 1 << 22];

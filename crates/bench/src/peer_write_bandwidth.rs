@@ -1,0 +1,25 @@
+//! How many bytes a second does a card write to another card?
+//!
+//! Traffic: `MWr` up from one card and down to the other, by the lowest switch above both, or by the root complex.
+//! Unit: bytes per second, until the last byte is accepted by the other card.
+//! Spoiled by: ACS redirect, which sends the packets up to the root complex; a receiver that accepts no faster.
+//! Method: transfers of one size, one behind the other into the other's storage; the device keeps the time.
+
+use crate::dma;
+use crate::question::Question;
+use lanemark_record::Quantity;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "peer_write_bandwidth",
+    summary: "bytes per second a card writes to another card, by size",
+    quantity: Quantity::Bandwidth,
+    cases: |facts, axes| dma::to_peers(facts, axes, &dma::SIZES),
+    plan: |case, passes| dma::plan(case, dma::transfers(case), passes),
+    simulated_passes: |_| 1,
+    most_passes: |_| 4096,
+    accesses_per_pass: dma::transfers,
+    ask: None,
+    is_usual: true,
+    left_out: |_| None,
+};

@@ -1,0 +1,83 @@
+//! How do flows that go at once share what they have in common?
+//!
+//! Traffic: that of every flow; all begin together and move equally many bytes.
+//! Unit: bytes per second, in sum. The headline is over the common time, from their beginning until the first of them is
+//! done; the detail has each flow and their sum over that time and over all of it.
+//! Spoiled by: flows so short that their beginnings and ends are a good part of them.
+//! Method: the devices keep the time.
+
+use crate::case::{Axes, Case};
+use crate::dma;
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::Question;
+use crate::sampling::{answer, measure, plan_for};
+use lanemark_machine::{Facts, Flow, Machine, Moved, Peer, Together, Verb};
+use lanemark_record::{Answer, Detail, FlowRate, Flows, Quantity, Summary};
+use lanemark_units::Ticks;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "shared_link",
+    summary: "bytes per second of several cards at once, each and in sum",
+    quantity: Quantity::Bandwidth,
+    cases,
+    plan: |case, passes| dma::plan(case, dma::transfers(case), passes),
+    simulated_passes: |_| 1,
+    most_passes: |_| 4096,
+    accesses_per_pass: dma::transfers,
+    ask: Some(ask),
+    is_usual: true,
+    left_out: |_| None,
+};
+
+/// Bytes of one transfer.
+const SIZE: u64 = 1 << 20;
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    if let Some(flows) = &axes.flows {
+        return dma::cases(facts, axes, flows, None, &[SIZE]);
+    }
+    // One, two, four, ... and all cards, as far as there are cores that start them.
+    let cards = facts.dma.map_or(0, |dma| dma.cards).min(facts.cores);
+    let mut counts: Vec<u32> =
+        (0..u32::BITS).map(|power| 1 << power).take_while(|count| *count < cards).chain([cards]).collect();
+    counts.retain(|count| *count > 1);
+    let all = |verb, count| -> Vec<Flow> { (0..count).map(|card| Flow { card, verb, peer: Peer::Host }).collect() };
+    let both = [Verb::Store, Verb::Load].into_iter();
+    both.flat_map(|verb| counts.iter().map(move |count| all(verb, *count)))
+        .flat_map(|flows| dma::cases(facts, axes, &flows, None, &[SIZE]))
+        .collect()
+}
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let plan = plan_for(question, case, machine.facts().clockwork, effort);
+    let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
+    let mut answer = answer(question, case, machine.facts(), &measured, effort);
+    // What the first card issued says nothing about all of them.
+    answer.issue_rate_bytes_per_s = None;
+    if let Some(together) = &measured.samples.together {
+        let flows = rates(case, together);
+        answer.delivered_rate_bytes_per_s = Summary::of(&[flows.common_rate_bytes_per_s]);
+        answer.detail = Some(Detail::Flows(flows));
+    }
+    Ok(answer)
+}
+
+fn rates(case: &Case, together: &Together) -> Flows {
+    let per_s = |bytes: u64, time: Ticks| if time > Ticks::ZERO { bytes as f64 * 1e9 / time.as_ns() } else { 0.0 };
+    let all = together.each.iter().map(|moved| moved.delivered).max().unwrap_or(Ticks::ZERO);
+    let sum = |of: fn(&Moved) -> u64| together.each.iter().map(of).sum();
+    let rate = |(flow, moved): (&Flow, &Moved)| FlowRate {
+        flow: flow.to_string(),
+        common_rate_bytes_per_s: per_s(moved.common_bytes, together.common),
+        rate_bytes_per_s: per_s(moved.bytes, moved.delivered),
+    };
+    Flows {
+        common_ns: together.common.as_ns(),
+        common_rate_bytes_per_s: per_s(sum(|moved| moved.common_bytes), together.common),
+        all_ns: all.as_ns(),
+        all_rate_bytes_per_s: per_s(sum(|moved| moved.bytes), all),
+        each: case.flows.iter().zip(&together.each).map(rate).collect(),
+    }
+}

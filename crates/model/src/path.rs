@@ -1,0 +1,183 @@
+//! The links and switches between two ends, and how long a packet takes over them when nothing else does.
+
+use lanemark_platform::{Forwarding, Link, Platform, ROOT, Switch};
+use lanemark_units::Ticks;
+use lanemark_wire::{Generation, Lanes, dw_ticks};
+
+/// One direction of a link, by what is at its lower end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LinkName {
+    lower: String,
+    is_up: bool,
+}
+
+impl std::fmt::Display for LinkName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", if self.is_up { "up from" } else { "down to" }, self.lower)
+    }
+}
+
+/// One link, and the switch behind it, if the way goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Hop {
+    pub(crate) name: LinkName,
+    pub(crate) generation: Generation,
+    pub(crate) lanes: Lanes,
+    pub(crate) one_way: Ticks,
+    switch: Option<(Ticks, Forwarding)>,
+    /// A packet starts at a multiple of this many DWs.
+    start_dw: u32,
+    /// Posted headers and data of 16 B, and non-posted headers, that the receiver advertises.
+    pub(crate) credits: [u32; 3],
+}
+
+impl Hop {
+    /// Time from the start of such a packet to that of the next.
+    pub(crate) fn pace(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
+        let dw = dw_ticks(self.generation, self.lanes);
+        let dws = self.wire(header_dw, payload_bytes).0 / dw.0;
+        dw * dws.next_multiple_of(u64::from(self.start_dw))
+    }
+
+    /// Time of a DLLP on the line.
+    pub(crate) fn dllp(&self) -> Ticks {
+        dw_ticks(self.generation, self.lanes) * u64::from(self.generation.rate().dllp_bytes / 4)
+    }
+
+    /// Time of a packet of this header and payload on the line.
+    pub(crate) fn wire(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
+        let framing = u32::from(self.generation.rate().framing_bytes);
+        let bytes = framing + u32::from(header_dw) * 4 + payload_bytes.next_multiple_of(4);
+        dw_ticks(self.generation, self.lanes) * u64::from(bytes / 4)
+    }
+}
+
+/// The way of a packet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Path {
+    pub(crate) hops: Vec<Hop>,
+}
+
+impl Path {
+    /// From card `card` up to the root.
+    pub(crate) fn up(platform: &Platform, card: u32) -> Option<Path> {
+        let mut below = below(platform, card)?;
+        let mut hops = Vec::new();
+        let root = &platform.root_complex;
+        let at_root =
+            [root.posted_header_credits.value, root.posted_data_credits.value, root.nonposted_header_credits.value];
+        let (mut generation, mut lanes, mut one_way) = of_link(&platform.link)?;
+        let slot = platform.slots.get(card as usize).map(|slot| slot.name.as_str());
+        let mut lower = slot.map_or_else(|| "the card".to_owned(), |name| format!("slot {name}"));
+        for _ in 0..=platform.switches.len() {
+            let above = platform.switches.iter().find(|switch| switch.name == below);
+            let behind = above.map(|switch| (switch.latency_ns.value, switch.forwarding.value));
+            let credits = above.map_or(at_root, of_switch);
+            let start_dw = if hops.is_empty() { platform.link.start_bytes.value / 4 } else { 1 };
+            let name = LinkName { lower, is_up: true };
+            hops.push(Hop { name, generation, lanes, one_way, switch: behind, start_dw, credits });
+            let Some(switch) = above else { return (below == ROOT).then_some(Path { hops }) };
+            (generation, lanes) = trained(switch.generation.value, switch.width_lanes.value)?;
+            one_way = switch.one_way_ns.value;
+            below = &switch.below;
+            lower = format!("switch {}", switch.name);
+        }
+        None
+    }
+
+    /// From the root down to card `card`: the same links, the other way.
+    pub(crate) fn down(platform: &Platform, card: u32) -> Option<Path> {
+        let up = Path::up(platform, card)?;
+        let link = &platform.link;
+        let at_card =
+            [link.posted_header_credits.value, link.posted_data_credits.value, link.nonposted_header_credits.value];
+        let mut hops = Vec::new();
+        for (place, hop) in up.hops.iter().enumerate().rev() {
+            // The switch that this link leads down to is the one that the link below it led up to.
+            let behind = place.checked_sub(1).map(|below| &up.hops[below]);
+            let credits = behind.map_or(at_card, |below| below.credits);
+            let name = LinkName { is_up: false, ..hop.name.clone() };
+            let switch = behind.and_then(|below| below.switch);
+            hops.push(Hop { name, switch, start_dw: 1, credits, ..hop.clone() });
+        }
+        Some(Path { hops })
+    }
+
+    /// From one card to another: up as far as both ways are the same, and down.
+    pub(crate) fn between(platform: &Platform, from: u32, to: u32) -> Option<Path> {
+        let (mut above_from, mut above_to) = (switches_above(platform, from)?, switches_above(platform, to)?);
+        let mut shared = 0;
+        while let (Some(one), Some(other)) = (above_from.pop(), above_to.pop()) {
+            if one != other {
+                break;
+            }
+            shared += 1;
+        }
+        // Nothing is shared: through the root complex, which has no formula yet.
+        if shared == 0 {
+            return None;
+        }
+        let (up, down) = (Path::up(platform, from)?, Path::down(platform, to)?);
+        let kept = up.hops.len() - shared;
+        let mut hops = up.hops[..kept].to_vec();
+        hops.extend_from_slice(&down.hops[shared..]);
+        Some(Path { hops })
+    }
+
+    /// From the first bit sent to the packet at the other end, with nothing else on the way.
+    pub(crate) fn unloaded(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
+        let mut start = Ticks::ZERO;
+        let mut arrives = Ticks::ZERO;
+        for (place, hop) in self.hops.iter().enumerate() {
+            arrives = start + hop.wire(header_dw, payload_bytes) + hop.one_way;
+            let (Some((latency, forwarding)), Some(next)) = (hop.switch, self.hops.get(place + 1)) else { break };
+            let header = start + hop.wire(header_dw, 0) + hop.one_way;
+            let time_out = next.wire(header_dw, payload_bytes);
+            let go = match forwarding {
+                Forwarding::StoreAndForward => arrives,
+                Forwarding::CutThrough => header.max(Ticks(arrives.0.saturating_sub(time_out.0))),
+            };
+            start = go + latency;
+        }
+        arrives
+    }
+
+    /// The link on which such packets follow each other slowest.
+    pub(crate) fn slowest(&self, header_dw: u8, payload_bytes: u32) -> Option<&Hop> {
+        self.hops.iter().max_by_key(|hop| hop.pace(header_dw, payload_bytes))
+    }
+}
+
+fn below(platform: &Platform, card: u32) -> Option<&str> {
+    if platform.slots.is_empty() && card == 0 {
+        return Some(ROOT);
+    }
+    platform.slots.get(card as usize).map(|slot| slot.below.as_str())
+}
+
+/// The switches above a card, the lowest first.
+fn switches_above(platform: &Platform, card: u32) -> Option<Vec<&str>> {
+    let (mut names, mut at) = (Vec::new(), below(platform, card)?);
+    while let Some(switch) = platform.switches.iter().find(|switch| switch.name == at) {
+        if names.len() > platform.switches.len() {
+            return None;
+        }
+        names.push(at);
+        at = &switch.below;
+    }
+    Some(names)
+}
+
+fn of_switch(switch: &Switch) -> [u32; 3] {
+    [switch.posted_header_credits.value, switch.posted_data_credits.value, switch.nonposted_header_credits.value]
+}
+
+fn of_link(link: &Link) -> Option<(Generation, Lanes, Ticks)> {
+    let (generation, lanes) = trained(link.generation.value, link.width_lanes.value)?;
+    Some((generation, lanes, link.one_way_ns.value))
+}
+
+fn trained(generation: u32, lanes: u32) -> Option<(Generation, Lanes)> {
+    let generation = Generation::from_number(u8::try_from(generation).ok()?)?;
+    Some((generation, Lanes::new(u8::try_from(lanes).ok()?)?))
+}

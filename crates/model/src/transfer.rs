@@ -1,0 +1,446 @@
+//! What a device's own transfers take.
+//!
+//! Each of the terms below is a time that all `n` requests together take at the least; the largest is the answer. *Rest*
+//! is the unloaded way of what is not summed, so for one request all terms are equal and the formula is exact.
+//!
+//! | bound | writes | reads |
+//! | --- | --- | --- |
+//! | engine | beats, requests, descriptors of all + rest | the same, of headers |
+//! | link | time of all packets on the slowest link + rest | of all completions |
+//! | memory | `(n - 1)` times the time between requests + rest | the same |
+//! | device | beats of all at a peer's region + rest | beats of all completions + rest |
+//! | credits | as many round trips of a credit as all credits are taken over again + rest | the same |
+//! | tags | | the latencies of all over the tags; rounds of as many as there are tags |
+//! | buffers | rounds of as many as may be between engine and link + rest | the same |
+
+use crate::bounds::Largest;
+use crate::ceiling::Ceiling;
+use crate::path::{Hop, LinkName, Path};
+use crate::predict::{Bound, Prediction};
+use lanemark_machine::{Partner, Transfer, Verb};
+use lanemark_platform::{Dma, Memory, Platform};
+use lanemark_units::{Rate, Ticks};
+use lanemark_wire::{Chunk, Mps, Rcb, ack_latency_limit, split};
+
+/// Requests up to which transfers are taken apart one by one; of more, all are taken to be like the first one.
+const MOST_PIECES: u64 = 1 << 14;
+
+/// Everything a transfer meets.
+struct Way<'a> {
+    platform: &'a Platform,
+    dma: &'a Dma,
+    transfer: &'a Transfer,
+    /// Bus address of the window's offset 0.
+    base: u64,
+    path: Path,
+    header_dw: u8,
+}
+
+/// What requests are made of, in sum or the least of each.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    requests: u64,
+    /// The engine's time for all requests, and for the first.
+    engine: Ticks,
+    first_engine: Ticks,
+    /// Time of all packets of data on the slowest link of their way.
+    link: Ticks,
+    /// Beats of all packets of data at their end.
+    beats: Ticks,
+    /// Data credits that the requests take.
+    data_credits: u64,
+    /// From the engine to the last byte, of all requests.
+    latencies: Ticks,
+    /// The way of the last request from the engine on.
+    last_way: Ticks,
+    /// The least of what is besides the sums: besides the link, besides the beats, besides memory.
+    besides_link: Ticks,
+    besides_beats: Ticks,
+    besides_memory: Ticks,
+    /// The least round trip of a request and of its credits.
+    credit_loop: Ticks,
+    /// The least from the engine to the last byte of a request, the least and the most on the link, the least of beats, and the least that
+    /// one is between engine and link.
+    latency: Ticks,
+    least_link: Ticks,
+    most_link: Ticks,
+    least_beats: Ticks,
+    to_link: Ticks,
+    /// The least and the most of the engine's time for one, and what requests take beyond it that are not the first.
+    least_engine: Ticks,
+    most_engine: Ticks,
+    beyond: Ticks,
+}
+
+/// What one request meets.
+struct Piece {
+    link: Ticks,
+    beats: Ticks,
+    /// From the engine to its end.
+    way: Ticks,
+    besides_link: Ticks,
+    besides_beats: Ticks,
+    credit_loop: Ticks,
+}
+
+/// The formula's answer for `passes` times `transfer`.
+pub(crate) fn predict(platform: &Platform, transfer: &Transfer, passes: u64) -> Option<Prediction> {
+    let way = Way::of(platform, transfer)?;
+    if transfer.bytes == 0 || transfer.count == 0 || passes == 0 {
+        return None;
+    }
+    let all = transfer.count.checked_mul(passes)?;
+    let start = way.dma.start_ns.value.as_ns();
+    let holds_for = "one card, nothing else on its links";
+    let a_transfer = way.pieces(0)?.len() as u64;
+    let (taken_apart, scale) = if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
+    let one_by_one = match (transfer.verb, transfer.under_way) {
+        (Verb::Load, Some(1)) => true,
+        (Verb::Load, Some(_)) => return None,
+        _ => false,
+    };
+    let (largest, last) = if one_by_one {
+        let mut sum = way.terms(&way.sum(0, 1)?, 1.0);
+        for nth in 1..taken_apart {
+            sum = sum.then(&way.terms(&way.sum(nth, 1)?, 1.0));
+        }
+        (sum.times(scale, 0.0), way.sum(taken_apart - 1, 1)?)
+    } else {
+        let sum = way.sum(0, taken_apart)?;
+        (way.terms(&sum, scale), sum)
+    };
+    let delivered_ns = start + largest.ns;
+    let last_engine = way.engine(*way.pieces(taken_apart - 1)?.last()?, a_transfer == 1);
+    let issue_ns = (delivered_ns - last.last_way.as_ns() - last_engine.as_ns()).max(start);
+    Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })
+}
+
+/// The most bytes a second that such transfers move: the payload of one of them over the least time of its packets on the
+/// slowest link of the way; of completions for reads.
+pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
+    let way = Way::of(platform, transfer)?;
+    let hop = way.path.hops.iter().max_by_key(|hop| way.least_time(hop))?;
+    let rate = Rate::over(transfer.bytes, way.least_time(hop))?;
+    let payload = way.payload().min(u32::try_from(transfer.bytes).unwrap_or(u32::MAX));
+    let Hop { generation, lanes, .. } = hop;
+    let packet = match (transfer.verb, transfer.partner) {
+        (Verb::Store, Partner::Host) => "MWr",
+        (Verb::Store, Partner::Peer { .. }) => "MWr to a peer",
+        (Verb::Load, _) => "CplD",
+    };
+    let direction = match (transfer.verb, transfer.partner) {
+        (Verb::Store, Partner::Host) => " upstream",
+        (Verb::Load, Partner::Host) => " downstream",
+        _ => "",
+    };
+    Some(Ceiling { rate, because: format!("{generation} {lanes}, {packet} of {payload} B{direction}") })
+}
+
+/// The same of several that go at once: none is faster than alone, and those that share a link no faster together than it
+/// carries the packets of one of them. Links are taken in the order of what they take away; each flow counts once.
+pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Option<Ceiling> {
+    let ways = transfers.iter().map(|transfer| Way::of(platform, transfer)).collect::<Option<Vec<Way>>>()?;
+    let alone = transfers.iter().map(|transfer| Some(ceiling(platform, transfer)?.rate.bytes_per_s()));
+    let alone = alone.collect::<Option<Vec<f64>>>()?;
+    let names: Vec<&LinkName> = ways.iter().flat_map(|way| &way.path.hops).map(|hop| &hop.name).collect();
+    let mut left: Vec<usize> = (0..ways.len()).collect();
+    let (mut most, mut shared) = (0.0, Vec::new());
+    loop {
+        // What each link takes away from the flows that are left.
+        let best = names.iter().filter_map(|name| {
+            let on = |flow: &usize| ways[*flow].path.hops.iter().find(|hop| hop.name == **name).map(|hop| (*flow, hop));
+            let flows: Vec<(usize, &Hop)> = left.iter().filter_map(on).collect();
+            let rate_of =
+                |(flow, hop): &(usize, &Hop)| transfers[*flow].bytes as f64 * 1e9 / ways[*flow].least_time(hop).as_ns();
+            let carries = flows.iter().map(rate_of).fold(0.0, f64::max);
+            let saved = flows.iter().map(|(flow, _)| alone[*flow]).sum::<f64>() - carries;
+            let flows: Vec<usize> = flows.into_iter().map(|(flow, _)| flow).collect();
+            (flows.len() > 1 && saved > 0.0).then_some((saved, carries, flows, name))
+        });
+        let Some((_, carries, flows, name)) = best.max_by(|one, other| one.0.total_cmp(&other.0)) else { break };
+        most += carries;
+        left.retain(|flow| !flows.contains(flow));
+        shared.push(format!("{} of {} flows share the link {name}", flows.len(), transfers.len()));
+    }
+    most += left.iter().map(|flow| alone[*flow]).sum::<f64>();
+    if !left.is_empty() {
+        shared.push(format!("{} alone", left.len()));
+    }
+    Some(Ceiling { rate: Rate::from_bytes_per_s(most)?, because: shared.join(", ") })
+}
+
+impl<'a> Way<'a> {
+    fn of(platform: &'a Platform, transfer: &'a Transfer) -> Option<Way<'a>> {
+        let dma = platform.dma.as_ref()?;
+        let (base, path) = match (transfer.partner, transfer.verb) {
+            (Partner::Host, Verb::Store) => {
+                (platform.memory.as_ref()?.address_bytes.value, Path::up(platform, transfer.card)?)
+            }
+            (Partner::Host, Verb::Load) => {
+                (platform.memory.as_ref()?.address_bytes.value, Path::down(platform, transfer.card)?)
+            }
+            (Partner::Peer { card, bar }, Verb::Store) => {
+                let shift = platform.slots.get(card as usize).map_or(0, |slot| slot.bar_shift_bytes.value);
+                let base = platform.bar(bar)?.address_bytes.value.checked_add(shift)?;
+                (base, Path::between(platform, transfer.card, card)?)
+            }
+            (Partner::Peer { .. }, Verb::Load) => return None,
+        };
+        let header_dw = if base.checked_add(transfer.window.offset)? >= 1 << 32 { 4 } else { 3 };
+        Some(Way { platform, dma, transfer, base, path, header_dw })
+    }
+
+    /// The least time of the packets of data of one transfer on a link: none is cut earlier than it must.
+    fn least_time(&self, hop: &Hop) -> Ticks {
+        let header_dw = if self.transfer.verb == Verb::Load { 3 } else { self.header_dw };
+        let payload = self.payload();
+        let (full, rest) =
+            (self.transfer.bytes / u64::from(payload), (self.transfer.bytes % u64::from(payload)) as u32);
+        let last = if rest > 0 { hop.pace(header_dw, rest) } else { Ticks::ZERO };
+        hop.pace(header_dw, payload) * full + last
+    }
+
+    /// Most payload of a packet of data.
+    fn payload(&self) -> u32 {
+        let mps = self.platform.link.mps_bytes.value;
+        match (self.transfer.verb, &self.platform.memory) {
+            (Verb::Store, _) => self.dma.write_bytes.value.min(mps),
+            (Verb::Load, Some(memory)) => memory.completion_bytes.value.min(mps),
+            (Verb::Load, None) => mps,
+        }
+    }
+
+    /// The requests of transfer number `nth`.
+    fn pieces(&self, nth: u64) -> Option<Vec<Chunk>> {
+        let most = match self.transfer.verb {
+            Verb::Store => self.payload(),
+            Verb::Load => self.dma.read_bytes.value.min(self.platform.link.mrrs_bytes.value),
+        };
+        let Transfer { bytes, window, .. } = self.transfer;
+        // A transfer of more requests than these is one of gigabytes.
+        if *bytes / u64::from(most) > 64 * MOST_PIECES {
+            return None;
+        }
+        Some(split::requests(self.base.checked_add(window.place(nth, *bytes))?, *bytes, most).collect())
+    }
+
+    fn beats(&self, header_dw: u8, payload: u32) -> Ticks {
+        let bytes = u32::from(header_dw) * 4 + payload;
+        self.dma.beat_ns.value * u64::from(bytes.div_ceil(self.dma.beat_bytes.value))
+    }
+
+    /// What a request occupies the engine for; one that begins a transfer has a descriptor to read, if it is about host
+    /// memory, and one at a boundary of descriptors too.
+    fn engine(&self, piece: Chunk, begins: bool) -> Ticks {
+        let at_boundary = piece.address.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
+        let is_described = self.transfer.partner == Partner::Host && (begins || at_boundary);
+        let descriptor = if is_described { self.dma.descriptor_ns.value } else { Ticks::ZERO };
+        descriptor
+            + match self.transfer.verb {
+                Verb::Store => self.beats(self.header_dw, in_dws(piece)) + self.dma.write_request_ns.value,
+                Verb::Load => self.beats(self.header_dw, 0) + self.dma.read_request_ns.value,
+            }
+    }
+
+    /// Of so many transfers, from number `first` on.
+    fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
+        let mut sum: Option<Sum> = None;
+        let egress = self.platform.endpoint.egress_ns.value;
+        for nth in first..first + transfers {
+            for (place, chunk) in self.pieces(nth)?.into_iter().enumerate() {
+                let engine = self.engine(chunk, place == 0);
+                let piece = if self.transfer.verb == Verb::Store { self.write(chunk)? } else { self.read(chunk)? };
+                let data_credits = if self.transfer.verb == Verb::Store { in_dws(chunk).div_ceil(16) } else { 0 };
+                let so_far = sum.get_or_insert(Sum {
+                    requests: 0,
+                    engine: Ticks::ZERO,
+                    first_engine: engine,
+                    link: Ticks::ZERO,
+                    beats: Ticks::ZERO,
+                    data_credits: 0,
+                    latencies: Ticks::ZERO,
+                    last_way: piece.way,
+                    besides_link: piece.besides_link,
+                    besides_beats: piece.besides_beats,
+                    besides_memory: piece.way,
+                    credit_loop: piece.credit_loop,
+                    latency: engine + piece.way,
+                    least_link: piece.link,
+                    most_link: piece.link,
+                    least_beats: piece.beats,
+                    to_link: engine + egress,
+                    least_engine: engine,
+                    most_engine: engine,
+                    beyond: Ticks::ZERO,
+                });
+                so_far.requests += 1;
+                so_far.engine += engine;
+                so_far.link += piece.link;
+                so_far.beats += piece.beats;
+                so_far.data_credits += u64::from(data_credits);
+                so_far.latencies += engine + piece.way;
+                so_far.last_way = piece.way;
+                so_far.besides_link = so_far.besides_link.min(piece.besides_link);
+                so_far.besides_beats = so_far.besides_beats.min(piece.besides_beats);
+                so_far.besides_memory = so_far.besides_memory.min(piece.way);
+                so_far.credit_loop = so_far.credit_loop.min(piece.credit_loop);
+                so_far.latency = so_far.latency.min(engine + piece.way);
+                so_far.least_link = so_far.least_link.min(piece.link);
+                so_far.most_link = so_far.most_link.max(piece.link);
+                so_far.least_beats = so_far.least_beats.min(piece.beats);
+                so_far.to_link = so_far.to_link.min(engine + egress);
+                so_far.most_engine = so_far.most_engine.max(engine);
+                so_far.least_engine = so_far.least_engine.min(engine);
+            }
+        }
+        sum.map(|sum| {
+            let others = sum.engine - sum.first_engine;
+            Sum { beyond: others - sum.least_engine * (sum.requests - 1), ..sum }
+        })
+    }
+
+    fn write(&self, chunk: Chunk) -> Option<Piece> {
+        let payload = in_dws(chunk);
+        let link = self.path.slowest(self.header_dw, payload)?.pace(self.header_dw, payload);
+        let on_links = self.path.unloaded(self.header_dw, payload);
+        let egress = self.platform.endpoint.egress_ns.value;
+        let (beats, at_end) = match self.transfer.partner {
+            Partner::Host => (Ticks::ZERO, self.memory()?.write_ns.value),
+            Partner::Peer { bar, .. } => {
+                let offset = chunk.address - self.base;
+                let region = self.platform.region_at(bar, offset, u64::from(chunk.bytes))?;
+                let beat = u64::from(region.beat_bytes.value);
+                let touched = (chunk.address + u64::from(chunk.bytes) - 1) / beat - chunk.address / beat + 1;
+                (region.beat_ns.value * touched, self.platform.endpoint.ingress_ns.value)
+            }
+        };
+        let besides_beats = egress + on_links + at_end;
+        let way = besides_beats + beats;
+        // What a packet leaves free before the next one starts is no part of the last one's way.
+        let besides_link = Ticks(way.0.saturating_sub(link.0));
+        Some(Piece { link, beats, way, besides_link, besides_beats, credit_loop: self.credit_loop(payload) })
+    }
+
+    /// Of one read; the time on the link is that of its completions, and the way is there and back.
+    fn read(&self, chunk: Chunk) -> Option<Piece> {
+        let there = Path::up(self.platform, self.transfer.card)?.unloaded(self.header_dw, 0);
+        let rcb = Rcb::new(self.platform.link.rcb_bytes.value)?;
+        let payloads: Vec<u32> = match Mps::new(self.payload()) {
+            Some(mps) => {
+                split::completions(chunk.address, chunk.bytes, rcb, mps).map(|c| u32::from(c.length) * 4).collect()
+            }
+            None => split::completions(chunk.address, chunk.bytes, Rcb::B64, Mps::ALL[0])
+                .at_every_rcb()
+                .map(|completion| u32::from(completion.length) * 4)
+                .collect(),
+        };
+        // The longest chain of packets on the link and beats behind it.
+        let (mut sent, mut taken, mut beats) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
+        let (mut first_way, mut last_way) = (None, Ticks::ZERO);
+        for payload in &payloads {
+            let (on_links, pace) = (self.path.unloaded(3, *payload), self.path.slowest(3, *payload)?.pace(3, *payload));
+            taken = taken.max(sent + on_links) + self.beats(3, *payload);
+            sent += pace;
+            beats += self.beats(3, *payload);
+            first_way.get_or_insert(on_links);
+            last_way = Ticks((on_links + self.beats(3, *payload)).0.saturating_sub(pace.0));
+        }
+        let (egress, ingress) = (self.platform.endpoint.egress_ns.value, self.platform.endpoint.ingress_ns.value);
+        let until_data = egress + there + self.memory()?.read_ns.value + ingress;
+        Some(Piece {
+            link: sent,
+            beats,
+            way: until_data + taken,
+            besides_link: until_data + last_way,
+            besides_beats: until_data + first_way?,
+            credit_loop: self.credit_loop(0),
+        })
+    }
+
+    fn memory(&self) -> Option<&'a Memory> {
+        self.platform.memory.as_ref()
+    }
+
+    /// From a packet on the card's own link to its credits back; what the receiver needs besides is not counted.
+    fn credit_loop(&self, payload: u32) -> Ticks {
+        let up = Path::up(self.platform, self.transfer.card);
+        up.as_ref()
+            .and_then(|up| up.hops.first())
+            .map_or(Ticks::ZERO, |hop| hop.wire(self.header_dw, payload) + hop.one_way + hop.one_way)
+    }
+
+    /// Time between two requests that memory takes.
+    fn pace(&self) -> Ticks {
+        match (self.transfer.partner, &self.platform.memory, self.transfer.verb) {
+            (Partner::Host, Some(memory), Verb::Store) => memory.write_tlp_ns.value,
+            (Partner::Host, Some(memory), Verb::Load) => memory.read_request_ns.value,
+            _ => Ticks::ZERO,
+        }
+    }
+
+    /// Time on the link between the completions of requests for the DLLPs that acknowledge these and return their credits,
+    /// where completions leave no gap: those that can wait no longer go after what they are gathered for, the end of a
+    /// completion, and the coming of the next request. With the last requests there is nothing more to tell of.
+    fn dllps_between(&self, requests: f64, tags: f64, link: f64, longest: f64) -> f64 {
+        let hop = self.path.slowest(3, self.payload());
+        let gathered = |hop: &Hop, mps| ack_latency_limit(hop.generation, hop.lanes, mps).as_ns();
+        let (Some(hop), Some(mps)) = (hop, Mps::new(self.platform.link.mps_bytes.value)) else { return 0.0 };
+        let dllps = 2.0 * hop.dllp().as_ns();
+        let period = gathered(hop, mps) + longest + dllps;
+        ((requests - tags).max(0.0) * link / requests / period).floor() * dllps
+    }
+
+    /// The terms of requests that are so many times these.
+    fn terms(&self, sum: &Sum, times: f64) -> Largest {
+        let n = sum.requests as f64 * times;
+        let all = |sum: Ticks| times * sum.as_ns();
+        let first = sum.first_engine.as_ns();
+        let credits = Path::up(self.platform, self.transfer.card).and_then(|up| up.hops.first().map(|hop| hop.credits));
+        let [posted, data, nonposted] = credits.unwrap_or([u32::MAX; 3]);
+        let refills = |taken: f64, granted: u32| ((taken - 1.0) / f64::from(granted)).floor().max(0.0);
+        let (by_header, by_data, headers, tags) = match self.transfer.verb {
+            Verb::Store => (refills(n, posted), refills(sum.data_credits as f64 * times, data), posted, f64::INFINITY),
+            Verb::Load => (refills(n, nonposted), 0.0, nonposted, f64::from(self.dma.tags.value)),
+        };
+        let refills = by_header.max(by_data);
+        // Those of the last round go one behind the other.
+        let behind = if by_header >= by_data { (n - 1.0) % f64::from(headers) * sum.least_engine.as_ns() } else { 0.0 };
+        let besides_memory = first + sum.besides_memory.as_ns();
+        // As many go together as there are tags, one behind the other; each frees its tag for one of the next round.
+        let step = sum.least_engine.max(sum.least_link).max(sum.least_beats);
+        let between = if tags.is_finite() {
+            self.dllps_between(n, tags, all(sum.link), (sum.most_link + sum.most_link.max(sum.most_engine)).as_ns())
+        } else {
+            0.0
+        };
+        let before = (sum.first_engine - sum.least_engine).as_ns();
+        let (rounds, rest) = (((n - 1.0) / tags).floor(), (n - 1.0) % tags);
+        let in_rounds =
+            if tags.is_finite() { (rounds + 1.0) * sum.latency.as_ns() + rest * step.as_ns() + before } else { 0.0 };
+        let buffers = f64::from(self.dma.send_buffers.value);
+        let largest = Largest::of([
+            (Bound::Engine, all(sum.engine) + sum.last_way.as_ns()),
+            (Bound::Link, first + all(sum.link) + between + sum.besides_link.as_ns()),
+            (Bound::Device, first + all(sum.beats) + sum.besides_beats.as_ns()),
+            (Bound::Memory, besides_memory + (n - 1.0) * self.pace().as_ns()),
+            (Bound::Tags, (all(sum.latencies) / tags).max(in_rounds)),
+            (Bound::Buffers, besides_memory + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
+            (Bound::Credits, besides_memory + refills * sum.credit_loop.as_ns() + behind),
+        ]);
+        // A descriptor between requests stops the engine and lets what it feeds run dry: no term has both.
+        let stops = all(sum.beyond);
+        // Short requests among long ones hold their tags for less than their share of the whole.
+        let are_alike = all(sum.latencies) < 1.02 * n * sum.latency.as_ns();
+        match largest.bound {
+            Bound::Tags if !are_alike => largest.blurred(),
+            _ if largest.ns > 100.0 * stops => largest,
+            Bound::Engine => largest.without(stops),
+            _ => largest.blurred(),
+        }
+    }
+}
+
+/// Bytes of payload in whole DWs.
+fn in_dws(piece: Chunk) -> u32 {
+    ((piece.address % 4) as u32 + piece.bytes).next_multiple_of(4)
+}

@@ -1,0 +1,44 @@
+//! Which port leads where: by address for requests, by who asked for completions.
+
+use crate::tlp::{Tlp, TlpKind};
+
+/// A bus address range and the port that leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Its first byte.
+    pub start: u64,
+    /// Behind its last byte.
+    pub end: u64,
+    /// Which port.
+    pub port: usize,
+}
+
+/// What lies below each port of a root complex or a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Routes {
+    /// Address ranges below.
+    pub ranges: Vec<Range>,
+    /// Requesters below, with their ports.
+    pub requesters: Vec<(u16, usize)>,
+}
+
+impl Routes {
+    /// The port below which a TLP is at its end; `None` if it is nowhere below.
+    #[inline]
+    #[must_use]
+    pub fn below(&self, tlp: &Tlp) -> Option<usize> {
+        match tlp.kind {
+            TlpKind::MWr | TlpKind::MRd => self.of_address(tlp.address),
+            TlpKind::CplD | TlpKind::Cpl => {
+                self.requesters.iter().find(|(other, _)| *other == tlp.requester).map(|(_, port)| *port)
+            }
+        }
+    }
+
+    /// The port below which an address is.
+    #[inline]
+    #[must_use]
+    pub fn of_address(&self, address: u64) -> Option<usize> {
+        self.ranges.iter().find(|range| (range.start..range.end).contains(&address)).map(|range| range.port)
+    }
+}

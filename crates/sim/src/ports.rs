@@ -1,0 +1,109 @@
+//! Whose event is due, by its place in the schedule; and who sends on which link by which input.
+
+/// Whose event is due: a row of the table of ports, in which ties go to the upper one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    Core(usize),
+    /// Requests of the cores at the root complex.
+    Requests,
+    /// One direction of a link.
+    Send(usize),
+    /// Requests of devices at a root port.
+    Take(usize),
+    /// Reads of memory for a root port.
+    Fetched(usize),
+    /// Completions for cores from a root port.
+    Return(usize),
+    /// Completions on their way to cores.
+    Completions,
+    /// The receive buffer of an endpoint.
+    Accept(usize),
+    /// The next request of an endpoint's DMA engine.
+    Issue(usize),
+    /// Completions for it.
+    Data(usize),
+    /// One region of an endpoint.
+    Answer(usize, usize),
+}
+
+/// Where each kind of port begins in the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    requests: usize,
+    send: usize,
+    root_ports: usize,
+    completions: usize,
+    endpoints: usize,
+    regions: usize,
+}
+
+/// Ports of each root port: [`Port::Take`], [`Port::Fetched`], [`Port::Return`].
+const OF_ROOT_PORT: usize = 3;
+/// Ports of each endpoint besides those of its regions: [`Port::Accept`], [`Port::Issue`], [`Port::Data`].
+const OF_ENDPOINT: usize = 3;
+
+impl Places {
+    /// Of so many cores, directions of links, root ports, endpoints and regions of each: the places, and whose each is.
+    pub(crate) fn table(
+        cores: usize,
+        directions: usize,
+        root_ports: usize,
+        endpoints: usize,
+        regions: usize,
+    ) -> (Places, Vec<Port>) {
+        let mut table: Vec<Port> = (0..cores).map(Port::Core).collect();
+        let requests = table.len();
+        table.push(Port::Requests);
+        let send = table.len();
+        table.extend((0..directions).map(Port::Send));
+        let at_root = table.len();
+        table.extend((0..root_ports).flat_map(|port| [Port::Take(port), Port::Fetched(port), Port::Return(port)]));
+        let completions = table.len();
+        table.push(Port::Completions);
+        let at_endpoints = table.len();
+        for card in 0..endpoints {
+            table.extend([Port::Accept(card), Port::Issue(card), Port::Data(card)]);
+            table.extend((0..regions).map(|region| Port::Answer(card, region)));
+        }
+        let places = Places { requests, send, root_ports: at_root, completions, endpoints: at_endpoints, regions };
+        (places, table)
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, port: Port) -> usize {
+        let of_endpoint = |card: usize| self.endpoints + card * (OF_ENDPOINT + self.regions);
+        match port {
+            Port::Core(number) => number,
+            Port::Requests => self.requests,
+            Port::Send(direction) => self.send + direction,
+            Port::Take(port) => self.root_ports + OF_ROOT_PORT * port,
+            Port::Fetched(port) => self.root_ports + OF_ROOT_PORT * port + 1,
+            Port::Return(port) => self.root_ports + OF_ROOT_PORT * port + 2,
+            Port::Completions => self.completions,
+            Port::Accept(card) => of_endpoint(card),
+            Port::Issue(card) => of_endpoint(card) + 1,
+            Port::Data(card) => of_endpoint(card) + 2,
+            Port::Answer(card, region) => of_endpoint(card) + OF_ENDPOINT + region,
+        }
+    }
+}
+
+/// Inputs of the link down from a root port.
+pub(crate) mod root_input {
+    /// Completions from memory.
+    pub const MEMORY: usize = 0;
+    /// Requests of the cores.
+    pub const CORES: usize = 1;
+    /// What came up at the first root port; the others follow.
+    pub const PEERS: usize = 2;
+}
+
+/// Inputs of the link up from an endpoint.
+pub(crate) mod endpoint_input {
+    /// Completions of its regions: they go first.
+    pub const ANSWERS: usize = 0;
+    /// Its DMA engine.
+    pub const ENGINE: usize = 1;
+    /// How many there are.
+    pub const COUNT: usize = 2;
+}

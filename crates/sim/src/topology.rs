@@ -1,0 +1,329 @@
+//! What hangs on what: the parts of a platform, and the ends of its links.
+
+use crate::board::{Direction, FIRST_CARD};
+use crate::part::dma_engine::{self, DmaEngine};
+use crate::part::endpoint::{self, Endpoint, RegionSpec};
+use crate::part::link::{self, Credits, Pool, Transmitter};
+use crate::part::root_port::{self, RootPort};
+use crate::part::route::{Range, Routes};
+use crate::part::switch::{self, Switch};
+use crate::ports::{endpoint_input, root_input};
+use lanemark_platform::{Link, Platform, ROOT, RegionKind};
+use lanemark_units::Ticks;
+use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit};
+
+/// Who is at an end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A root port.
+    Root(usize),
+    /// A port of a switch.
+    Switch {
+        /// Which switch.
+        switch: usize,
+        /// Which of its ports; 0 looks up.
+        port: usize,
+    },
+    /// An endpoint.
+    Endpoint(usize),
+}
+
+/// The parts of a board that hang on links. Link `n` is directions `2 n` down and `2 n + 1` up; the first ones are those
+/// of the root ports, in their order.
+pub(crate) struct Topology {
+    pub(crate) directions: Vec<Direction>,
+    pub(crate) root_ports: Vec<RootPort>,
+    pub(crate) root_routes: Routes,
+    pub(crate) switches: Vec<Switch>,
+    /// The directions that leave each switch, the one up first.
+    pub(crate) switch_ports: Vec<Vec<usize>>,
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// The direction that leaves each endpoint.
+    pub(crate) endpoint_up: Vec<usize>,
+    /// Bus addresses of each card's BARs.
+    pub(crate) bars_at: Vec<[u64; 6]>,
+}
+
+/// What hangs below something: a switch, or an endpoint in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    Switch(usize),
+    Endpoint(usize),
+}
+
+/// A place for an endpoint.
+struct Place<'a> {
+    below: &'a str,
+    shift: u64,
+}
+
+/// One tree of parts.
+struct Builder<'a> {
+    platform: &'a Platform,
+    places: Vec<Place<'a>>,
+}
+
+/// Speed, width and latency of a link.
+#[derive(Clone, Copy)]
+struct Wires {
+    generation: Generation,
+    lanes: Lanes,
+    latency: Ticks,
+}
+
+pub(crate) fn build(platform: &Platform) -> Result<Topology, &'static str> {
+    let slots = platform.slots.iter();
+    let mut places: Vec<Place> =
+        slots.map(|slot| Place { below: &slot.below, shift: slot.bar_shift_bytes.value }).collect();
+    if places.is_empty() {
+        places.push(Place { below: ROOT, shift: 0 });
+    }
+    Builder { platform, places }.build()
+}
+
+impl Builder<'_> {
+    fn build(&self) -> Result<Topology, &'static str> {
+        let platform = self.platform;
+        let roots = self.below(ROOT);
+        let mut topology = Topology {
+            directions: Vec::new(),
+            root_ports: Vec::new(),
+            root_routes: self.routes(&roots, 0)?,
+            switches: Vec::new(),
+            switch_ports: vec![Vec::new(); platform.switches.len()],
+            endpoints: Vec::new(),
+            endpoint_up: vec![0; self.places.len()],
+            bars_at: self.places.iter().map(|place| self.bars(place)).collect(),
+        };
+        for (port, below) in roots.iter().enumerate() {
+            topology.root_ports.push(RootPort::new(self.root_port()?));
+            self.link(&mut topology, End::Root(port), *below, root_input::PEERS + roots.len())?;
+        }
+        for (number, spec) in platform.switches.iter().enumerate() {
+            let below = self.below(&spec.name);
+            // The port up is the first; the inputs of every port are all ports.
+            for (place, below_it) in below.iter().enumerate() {
+                let end = End::Switch { switch: number, port: place + 1 };
+                self.link(&mut topology, end, *below_it, below.len() + 1)?;
+            }
+            let spec = switch::Spec { latency: spec.latency_ns.value, forwarding: spec.forwarding.value };
+            topology.switches.push(Switch::new(spec, self.routes(&below, 1)?));
+        }
+        for (number, direction) in topology.directions.iter().enumerate() {
+            match &direction.from {
+                End::Root(_) => {}
+                End::Switch { switch, port } => {
+                    let ports = &mut topology.switch_ports[*switch];
+                    ports.resize(ports.len().max(port + 1), 0);
+                    ports[*port] = number;
+                }
+                End::Endpoint(card) => topology.endpoint_up[*card] = number,
+            }
+        }
+        for number in 0..self.places.len() {
+            topology.endpoints.push(self.endpoint(number)?);
+        }
+        Ok(topology)
+    }
+
+    /// What hangs below what is called so: switches first, each kind in the order of the file.
+    fn below(&self, name: &str) -> Vec<Below> {
+        let switches = self.platform.switches.iter().enumerate().filter(|(_, switch)| switch.below == name);
+        let endpoints = self.places.iter().enumerate().filter(|(_, place)| place.below == name);
+        let switches = switches.map(|(number, _)| Below::Switch(number));
+        switches.chain(endpoints.map(|(number, _)| Below::Endpoint(number))).collect()
+    }
+
+    /// Every endpoint at or below, however deep; no tree is deeper than it has switches.
+    fn endpoints_at(&self, below: Below, depth: usize) -> Result<Vec<usize>, &'static str> {
+        match below {
+            Below::Endpoint(number) => Ok(vec![number]),
+            Below::Switch(_) if depth > self.platform.switches.len() => Err("its switches lead round in a circle"),
+            Below::Switch(number) => {
+                let mut all = Vec::new();
+                for below in self.below(&self.platform.switches[number].name) {
+                    all.extend(self.endpoints_at(below, depth + 1)?);
+                }
+                Ok(all)
+            }
+        }
+    }
+
+    /// Where what hangs below ports is; the first of them has the number `first`.
+    fn routes(&self, below: &[Below], first: usize) -> Result<Routes, &'static str> {
+        let mut routes = Routes::default();
+        for (port, below) in (first..).zip(below) {
+            for card in self.endpoints_at(*below, 0)? {
+                routes.requesters.push((FIRST_CARD + card as u16, port));
+                for bar in &self.platform.bars {
+                    let start = bar.address_bytes.value + self.places[card].shift;
+                    routes.ranges.push(Range { start, end: start + bar.size_bytes.value, port });
+                }
+            }
+        }
+        Ok(routes)
+    }
+
+    fn bars(&self, place: &Place<'_>) -> [u64; 6] {
+        let mut bars = [0; 6];
+        for bar in &self.platform.bars {
+            bars[bar.index.value as usize] = bar.address_bytes.value + place.shift;
+        }
+        bars
+    }
+
+    /// Both directions of the link to what hangs below `above`; `inputs` send down.
+    fn link(&self, topology: &mut Topology, above: End, below: Below, inputs: usize) -> Result<(), &'static str> {
+        let (wires, down, end, inputs_up, first_served) = match below {
+            Below::Switch(number) => {
+                let spec = &self.platform.switches[number];
+                let wires = wires(spec.generation.value, spec.width_lanes.value, spec.one_way_ns.value)?;
+                let ports = self.below(&spec.name).len() + 1;
+                (
+                    wires,
+                    self.credits_of(End::Switch { switch: number, port: 0 }),
+                    End::Switch { switch: number, port: 0 },
+                    ports,
+                    0,
+                )
+            }
+            Below::Endpoint(number) => {
+                let Link { generation, width_lanes, one_way_ns, .. } = &self.platform.link;
+                let wires = wires(generation.value, width_lanes.value, one_way_ns.value)?;
+                let end = End::Endpoint(number);
+                (wires, self.credits_of(end), end, endpoint_input::COUNT, endpoint_input::ENGINE)
+            }
+        };
+        let Wires { generation, lanes, latency } = wires;
+        let down = link::Spec { generation, lanes, latency, credits: down, start_dw: 1, inputs, first_served: 0 };
+        let credits = self.credits_of(above);
+        let start_dw = match below {
+            Below::Switch(_) => 1,
+            Below::Endpoint(_) => u64::from(self.platform.link.start_bytes.value / 4),
+        };
+        let up = link::Spec { generation, lanes, latency, credits, start_dw, inputs: inputs_up, first_served };
+        let mps = Mps::new(self.platform.link.mps_bytes.value).ok_or("its maximum payload is unknown")?;
+        let gathers = ack_latency_limit(generation, lanes, mps);
+        for (spec, from, to) in [(down, above, end), (up, end, above)] {
+            topology.directions.push(Direction::new(Transmitter::new(spec), from, to, gathers));
+        }
+        Ok(())
+    }
+
+    /// What a receiver at this end advertises. Who asks for completions has room for them.
+    fn credits_of(&self, end: End) -> Credits {
+        let no_data = |header: u32| Pool { header, data: Pool::INFINITE.data };
+        match end {
+            End::Root(_) => {
+                let root = &self.platform.root_complex;
+                let posted = Pool { header: root.posted_header_credits.value, data: root.posted_data_credits.value };
+                Credits([posted, no_data(root.nonposted_header_credits.value), Pool::INFINITE])
+            }
+            End::Switch { switch, .. } => {
+                let switch = &self.platform.switches[switch];
+                let posted =
+                    Pool { header: switch.posted_header_credits.value, data: switch.posted_data_credits.value };
+                let completion =
+                    Pool { header: switch.completion_header_credits.value, data: switch.completion_data_credits.value };
+                Credits([posted, no_data(switch.nonposted_header_credits.value), completion])
+            }
+            End::Endpoint(_) => {
+                let link = &self.platform.link;
+                let posted = Pool { header: link.posted_header_credits.value, data: link.posted_data_credits.value };
+                Credits([posted, no_data(link.nonposted_header_credits.value), Pool::INFINITE])
+            }
+        }
+    }
+
+    /// A root port; without memory it lends none.
+    fn root_port(&self) -> Result<root_port::Spec, &'static str> {
+        let link = &self.platform.link;
+        let rcb = Rcb::new(link.rcb_bytes.value).ok_or("its read completion boundary is unknown")?;
+        let Some(memory) = &self.platform.memory else {
+            let (read, write) = (Ticks::ZERO, Ticks::ZERO);
+            let (read_request, write_tlp) = (Ticks::ZERO, Ticks::ZERO);
+            let completion_bytes = link.mps_bytes.value;
+            return Ok(root_port::Spec {
+                address: 0,
+                len: 0,
+                read,
+                read_request,
+                write,
+                write_tlp,
+                completion_bytes,
+                rcb,
+            });
+        };
+        Ok(root_port::Spec {
+            address: memory.address_bytes.value,
+            len: memory.size_bytes.value,
+            read: memory.read_ns.value,
+            read_request: memory.read_request_ns.value,
+            write: memory.write_ns.value,
+            write_tlp: memory.write_tlp_ns.value,
+            completion_bytes: memory.completion_bytes.value.min(link.mps_bytes.value),
+            rcb,
+        })
+    }
+
+    fn endpoint(&self, number: usize) -> Result<Endpoint, &'static str> {
+        let platform = self.platform;
+        let regions =
+            region_specs(platform, self.places[number].shift).ok_or("a region names a BAR that is not there")?;
+        let (ingress, egress) = (platform.endpoint.ingress_ns.value, platform.endpoint.egress_ns.value);
+        let engine = platform.dma.as_ref().map(|dma| {
+            DmaEngine::new(dma_engine::Spec {
+                requester: FIRST_CARD + number as u16,
+                tags: dma.tags.value as u16,
+                read_bytes: dma.read_bytes.value.min(platform.link.mrrs_bytes.value),
+                write_bytes: dma.write_bytes.value.min(platform.link.mps_bytes.value),
+                beat_bytes: dma.beat_bytes.value,
+                beat: dma.beat_ns.value,
+                read_request: dma.read_request_ns.value,
+                write_request: dma.write_request_ns.value,
+                start: dma.start_ns.value,
+                descriptor_bytes: u64::from(dma.descriptor_bytes.value),
+                descriptor: dma.descriptor_ns.value,
+                send_buffers: dma.send_buffers.value as usize,
+                egress,
+                ingress,
+            })
+        });
+        let completion_bytes = platform.link.mps_bytes.value;
+        Ok(Endpoint::new(endpoint::Spec { ingress, egress, completion_bytes }, regions, engine))
+    }
+}
+
+fn wires(generation: u32, width_lanes: u32, latency: Ticks) -> Result<Wires, &'static str> {
+    let generation = u8::try_from(generation).ok().and_then(Generation::from_number);
+    let lanes = u8::try_from(width_lanes).ok().and_then(Lanes::new);
+    Ok(Wires {
+        generation: generation.ok_or("its link generation is unknown")?,
+        lanes: lanes.ok_or("its link width is unknown")?,
+        latency,
+    })
+}
+
+fn region_specs(platform: &Platform, shift: u64) -> Option<Vec<RegionSpec>> {
+    platform
+        .regions
+        .iter()
+        .map(|region| {
+            let bar = platform.bar(u8::try_from(region.bar.value).ok()?)?;
+            Some(RegionSpec {
+                name: region.name.clone(),
+                address: bar.address_bytes.value + shift + region.offset_bytes.value,
+                len: region.size_bytes.value,
+                kind: match region.kind.value {
+                    RegionKind::Registers => endpoint::Kind::Registers,
+                    RegionKind::Sram => endpoint::Kind::Storage,
+                    RegionKind::Ddr => endpoint::Kind::CountedStorage,
+                    RegionKind::Fifo => endpoint::Kind::Fifo(region.fifo_entries.value as usize),
+                },
+                beat_bytes: u64::from(region.beat_bytes.value),
+                beat: region.beat_ns.value,
+                read: region.read_ns.value,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,390 @@
+//! What devices move by themselves: how long it takes, what it waits for, and which bytes arrive.
+
+mod stage;
+
+use lanemark_machine::{
+    Cause, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Sample, Samples, Transfer, Verb, Window,
+};
+use lanemark_platform::Platform;
+use lanemark_sim::{Board, SimulatedMachine};
+use lanemark_units::Ticks;
+use stage::{ns, platform, tree_platform};
+
+/// Transfers of `bytes` bytes between card 0 and host memory.
+fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
+    let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, under_way: None }
+}
+
+fn plan(transfers: &[Transfer]) -> Plan {
+    let lanes = transfers.iter().zip(0..);
+    let lanes = lanes.map(|(transfer, core)| Lane { core, body: vec![Op::Transfer(*transfer)] });
+    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) }
+}
+
+fn run(platform: &Platform, transfers: &[Transfer]) -> Samples {
+    let mut machine = SimulatedMachine::new(platform).unwrap();
+    let mut samples = Samples::wanted(1);
+    machine.run(&plan(transfers), &mut samples).unwrap();
+    assert_eq!(machine.board_mut().slots_in_use(), 0);
+    samples
+}
+
+fn delivered(platform: &Platform, transfer: &Transfer) -> Ticks {
+    let samples = run(platform, std::slice::from_ref(transfer));
+    let [Sample { delivered, .. }] = samples.taken[..] else { panic!("one sample") };
+    delivered
+}
+
+fn wait(samples: &Samples, cause: Cause) -> Ticks {
+    samples.waits.iter().find(|wait| wait.cause == cause).map_or(Ticks::ZERO, |wait| wait.span)
+}
+
+#[test]
+fn a_read_takes_the_sum_of_its_way_there_and_back() {
+    // A beat for the header 4, out 50, 24 B on the link 6, 100 one way, memory 200, 84 B 21, 100, in 50, five beats 20.
+    assert_eq!(delivered(&platform("8B", &[]), &transfer(Verb::Load, 64, 1)), ns(551));
+    // Memory below 4 GiB: a header of 12 B is one beat too, and a DW less on the link.
+    let low = platform("8B", &[("memory.address_bytes", 1_048_576.0)]);
+    assert_eq!(delivered(&low, &transfer(Verb::Load, 64, 1)), ns(550));
+}
+
+#[test]
+fn a_write_takes_the_sum_of_its_way_until_a_core_sees_it() {
+    // Five beats 20, out 50, 88 B on the link 22, 100 one way, 50 until it is seen.
+    assert_eq!(delivered(&platform("8B", &[]), &transfer(Verb::Store, 64, 1)), ns(242));
+    let late = platform("8B", &[("dma.start_ns", 1000.0), ("dma.write_request_ns", 7.0)]);
+    assert_eq!(delivered(&late, &transfer(Verb::Store, 64, 1)), ns(1249));
+}
+
+#[test]
+fn writes_follow_each_other_as_fast_as_the_slower_of_engine_and_link() {
+    let between = |platform: &Platform| {
+        let time = |count| delivered(platform, &transfer(Verb::Store, 4096, count));
+        // 32 packets of 128 B in every transfer.
+        Ticks((time(9) - time(1)).0 / (8 * 32))
+    };
+    // 152 B on the link are 38 ns, nine beats 36.
+    assert_eq!(between(&platform("8B", &[])), ns(38));
+    assert_eq!(between(&platform("8B", &[("dma.beat_ns", 5.0)])), ns(45));
+    assert_eq!(between(&platform("8B", &[("dma.write_request_ns", 20.0)])), ns(56));
+    assert_eq!(between(&platform("8B", &[("memory.write_tlp_ns", 60.0)])), ns(60));
+}
+
+#[test]
+fn what_writes_wait_for_is_what_limits_them() {
+    for (changes, cause) in [
+        (&[][..], Cause::LinkBusy),
+        (&[("dma.beat_ns", 5.0)], Cause::Engine),
+        (&[("memory.write_tlp_ns", 60.0)], Cause::RootComplex),
+        (&[("root_complex.posted_header_credits", 2.0)], Cause::Credit),
+    ] {
+        let samples = run(&platform("8B", changes), &[transfer(Verb::Store, 4096, 64)]);
+        let most = samples.waits.iter().max_by_key(|wait| wait.span).unwrap();
+        assert_eq!(most.cause, cause, "{changes:?}: {:?}", samples.waits);
+        assert!(most.span.0 * 10 > samples.taken[0].issue.0 * 8, "{changes:?}: {:?}", samples.waits);
+    }
+}
+
+#[test]
+fn reads_go_as_many_as_there_are_tags_in_a_round_trip() {
+    // 128 B: 4 + 50 + 6 + 100 + 200 + 37 + 100 + 50 + 9 x 4 = 583.
+    let one = platform("8B", &[("dma.tags", 1.0), ("dma.read_bytes", 128.0)]);
+    assert_eq!(delivered(&one, &transfer(Verb::Load, 128, 1)), ns(583));
+    assert_eq!(delivered(&one, &transfer(Verb::Load, 128, 10)), ns(5830));
+    let two = platform("8B", &[("dma.tags", 2.0), ("dma.read_bytes", 128.0)]);
+    let samples = run(&two, &[transfer(Verb::Load, 128, 100)]);
+    // The second comes as much later as its data take: 36 ns of beats, 37 on the link.
+    assert_eq!(samples.taken[0].delivered, ns(50 * 583 + 37));
+    assert!(wait(&samples, Cause::Tag) > ns(28_000), "{:?}", samples.waits);
+}
+
+#[test]
+fn one_transfer_at_a_time_waits_for_its_round_trip() {
+    let one = Transfer { under_way: Some(1), ..transfer(Verb::Load, 64, 10) };
+    let samples = run(&platform("8B", &[]), &[one]);
+    assert_eq!(samples.taken[0].delivered, ns(5510));
+    assert_eq!(wait(&samples, Cause::ReadRoundTrip), ns(9 * 551));
+}
+
+#[test]
+fn completions_are_cut_as_the_root_complex_cuts_them() {
+    let completions = |changes: &[(&str, f64)], offset: u64, bytes: u64| {
+        let window = Window { offset, len: 4096, pattern: Pattern::Sequential };
+        let samples = run(&platform("8B", changes), &[Transfer { window, ..transfer(Verb::Load, bytes, 1) }]);
+        let traffic = samples.traffic.unwrap();
+        assert_eq!(samples.confirmed.map(|bytes| (bytes.claimed_bytes, bytes.confirmed_bytes)), Some((bytes, bytes)));
+        (traffic.read_tlps, traffic.completion_tlps)
+    };
+    assert_eq!(completions(&[], 0, 512), (1, 4), "MPS 128");
+    assert_eq!(completions(&[], 4, 512), (1, 5), "cut at boundaries");
+    assert_eq!(completions(&[("memory.completion_bytes", 64.0)], 0, 512), (1, 8));
+    assert_eq!(completions(&[("memory.completion_bytes", 64.0)], 63, 2), (1, 2));
+    assert_eq!(completions(&[("dma.read_bytes", 64.0)], 0, 512), (8, 8));
+    assert_eq!(completions(&[("link.mrrs_bytes", 128.0)], 1, 128), (2, 2), "what begins inside a DW needs one more");
+    assert_eq!(completions(&[], 4090, 12), (2, 2), "no request crosses 4 KiB");
+}
+
+#[test]
+fn every_byte_arrives_wherever_it_begins_and_ends() {
+    for verb in [Verb::Load, Verb::Store] {
+        for offset in [0, 1, 3, 4, 63, 4095] {
+            for bytes in [1, 2, 5, 63, 64, 65, 127, 128, 129, 4096, 5000] {
+                let window = Window { offset, len: 8 * bytes, pattern: Pattern::Sequential };
+                let moved = Transfer { window, ..transfer(verb, bytes, 5) };
+                let confirmed = run(&platform("8B", &[]), &[moved]).confirmed.unwrap();
+                assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (5 * bytes, 5 * bytes), "{moved:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_were_not_moved_are_not_taken_for_those_that_were() {
+    let mut board = Board::new(&platform("8B", &[])).unwrap();
+    let moved = transfer(Verb::Load, 64, 1);
+    board.start_transfer(&moved, 1, 0).unwrap();
+    while board.step() {}
+    let (mut there, mut here) = ([0; 128], [0; 128]);
+    board.memory_mut().read(0, &mut there);
+    board.engine_mut(0).unwrap().sink.read(0, &mut here);
+    assert_eq!(there[..64], here[..64]);
+    assert!(there[64..].iter().zip(&here[64..]).all(|(there, here)| there != here));
+}
+
+#[test]
+fn a_read_of_what_is_not_lent_ends_with_its_address() {
+    let mut board = Board::new(&platform("8B", &[])).unwrap();
+    let window = Window { offset: (1 << 20) - 64, len: 128, pattern: Pattern::Sequential };
+    board.start_transfer(&Transfer { window, ..transfer(Verb::Load, 128, 1) }, 1, 0).unwrap();
+    while board.step() {}
+    assert_eq!(board.engine(0).unwrap().refused, Some((4 << 30) + (1 << 20)));
+    assert_eq!(board.engine(0).unwrap().received_bytes, 64, "what is lent still comes");
+    assert_eq!(board.slots_in_use(), 0);
+}
+
+#[test]
+fn a_transfer_that_is_not_done_in_time_says_what_it_waited_for_and_spoils_no_other() {
+    let mut machine = SimulatedMachine::new(&platform("8B", &[("dma.tags", 1.0)])).unwrap();
+    let read = transfer(Verb::Load, 4096, 4);
+    let mut samples = Samples::wanted(1);
+    machine.run(&plan(&[read]), &mut samples).unwrap();
+    let in_time = samples.taken[0].delivered;
+    for part in 1..8 {
+        let short = Plan { timeout: Ticks(in_time.0 / 8 * part), ..plan(&[read]) };
+        let error = machine.run(&short, &mut samples).unwrap_err();
+        assert!(matches!(&error, MachineError::Timeout { waiting_for, .. } if waiting_for.contains("tag")), "{error}");
+        assert_eq!(machine.board_mut().slots_in_use(), 0);
+        machine.run(&plan(&[read]), &mut samples).unwrap();
+        assert_eq!(samples.taken[0].delivered, in_time);
+        let confirmed = samples.confirmed.unwrap();
+        assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes);
+    }
+}
+
+#[test]
+fn a_transfer_that_cannot_be_is_refused_before_anything_is_sent() {
+    let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
+    let good = transfer(Verb::Store, 64, 1);
+    let peer = |card, bar| Transfer { partner: Partner::Peer { card, bar }, ..good };
+    for (bad, because) in [
+        (Transfer { card: 1, ..good }, "there is no card 1"),
+        (Transfer { bytes: 0, ..good }, "moves nothing"),
+        (Transfer { count: 0, ..good }, "moves nothing"),
+        (Transfer { under_way: Some(0), ..good }, "moves nothing"),
+        (Transfer { bytes: (1 << 20) + 1, ..good }, "reach beyond memory that is lent"),
+        (Transfer { window: Window { offset: u64::MAX, ..good.window }, ..good }, "reach beyond"),
+        (peer(0, 0), "is no peer"),
+        (peer(1, 0), "is no peer"),
+    ] {
+        let MachineError::Unsupported(error) = machine.run(&plan(&[bad]), &mut Samples::wanted(1)).unwrap_err() else {
+            panic!("{bad:?}");
+        };
+        assert!(error.because.contains(because), "{error}");
+    }
+    let twice = machine.run(&plan(&[good, good]), &mut Samples::wanted(1)).unwrap_err();
+    assert!(twice.to_string().contains("one channel"), "{twice}");
+    let mut mixed = plan(&[good]);
+    mixed.lanes[0].body.push(Op::Pause(ns(1)));
+    assert!(machine.run(&mixed, &mut Samples::wanted(1)).unwrap_err().to_string().contains("keeps the time"));
+    let none = Platform { dma: None, ..platform("8B", &[]) };
+    let none = SimulatedMachine::new(&none).unwrap().run(&plan(&[good]), &mut Samples::wanted(1)).unwrap_err();
+    assert!(none.to_string().contains("no section [dma]"), "{none}");
+}
+
+#[test]
+fn a_peer_is_written_through_the_switches_between_and_the_root_sees_nothing() {
+    let tree = tree_platform(&[]);
+    let to = |from, card| {
+        let window = Window { offset: 0x80000, len: 4096, pattern: Pattern::Sequential };
+        let partner = Partner::Peer { card, bar: 0 };
+        let moved = Transfer { card: from, partner, window, ..transfer(Verb::Store, 64, 1) };
+        let samples = run(&tree, &[moved]);
+        let confirmed = samples.confirmed.unwrap();
+        assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (64, 64));
+        samples.taken[0].delivered
+    };
+    // 20 + 50; header of 24 B in 6, 100 one way, 150 through the switch; 22, 100, in 50, a beat of 10.
+    let one = ns(20 + 50 + 6 + 100 + 150 + 22 + 100 + 50 + 10);
+    assert_eq!(to(0, 1), one);
+    assert_eq!(to(3, 2), one);
+    // Another switch: its link of 10 ns, the header once more, 150.
+    assert_eq!(to(0, 3), one + ns(10 + 6 + 150));
+    assert_eq!(to(2, 1), one + ns(10 + 6 + 150));
+}
+
+#[test]
+fn a_switch_that_stores_first_waits_for_the_last_bit() {
+    let mut tree = tree_platform(&[]);
+    for switch in &mut tree.switches {
+        switch.forwarding.value = lanemark_platform::Forwarding::StoreAndForward;
+    }
+    let window = Window { offset: 0x80000, len: 4096, pattern: Pattern::Sequential };
+    let partner = Partner::Peer { card: 1, bar: 0 };
+    let moved = Transfer { partner, window, ..transfer(Verb::Store, 64, 1) };
+    assert_eq!(delivered(&tree, &moved), ns(20 + 50 + 22 + 100 + 150 + 22 + 100 + 50 + 10));
+}
+
+#[test]
+fn ports_that_share_a_link_share_it_equally() {
+    let tree = tree_platform(&[("memory.read_ns", 100.0), ("core.cores", 4.0)]);
+    let flows = |cards: std::ops::Range<u32>| -> Vec<Transfer> {
+        cards.map(|card| Transfer { card, ..transfer(Verb::Store, 4096, 64) }).collect()
+    };
+    let alone = run(&tree, &flows(0..1)).taken[0].delivered;
+    let times = |flows: &[Transfer]| run(&tree, flows).taken[0].delivered.as_ns() / alone.as_ns();
+    assert!((times(&flows(0..2)) / 2.0 - 1.0).abs() < 0.01);
+    // Ports take turns: two cards behind one port of the upper switch have its turn together.
+    let from_below: Vec<Transfer> = flows(0..4).into_iter().rev().collect();
+    assert!((times(&flows(0..4)) / 3.0 - 1.0).abs() < 0.01, "{}", times(&flows(0..4)));
+    assert!((times(&from_below) / 4.0 - 1.0).abs() < 0.01, "{}", times(&from_below));
+}
+
+#[test]
+fn a_read_comes_back_to_the_card_that_asked() {
+    let tree = tree_platform(&[]);
+    for card in 0..4 {
+        let window = Window { offset: 4096 * u64::from(card), len: 4096, pattern: Pattern::Sequential };
+        let samples = run(&tree, &[Transfer { card, window, ..transfer(Verb::Load, 4096, 3) }]);
+        let confirmed = samples.confirmed.unwrap();
+        assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (4096, 4096), "card {card}");
+    }
+}
+
+#[test]
+fn acknowledgments_and_credits_of_one_direction_take_time_of_the_other() {
+    let window = Window { offset: 0x80000, len: 4096, pattern: Pattern::Sequential };
+    let to = |card, peer| Transfer {
+        card,
+        window,
+        partner: Partner::Peer { card: peer, bar: 0 },
+        ..transfer(Verb::Store, 4096, 64)
+    };
+    let tree = tree_platform(&[]);
+    let one_way = run(&tree, &[to(0, 1)]).taken[0].delivered.as_ns();
+    let both_ways = run(&tree, &[to(0, 1), to(1, 0)]).taken[0].delivered.as_ns();
+    // At Gen2 x8 and 128 B a receiver gathers for 118.75 symbol times of 2 ns, and begins anew with the packet after
+    // that: every seventh of 38 ns. Then 8 B acknowledge, and 8 B return credits.
+    let times = both_ways / one_way;
+    assert!((times - (1.0 + 16.0 / (7.0 * 152.0))).abs() < 0.003, "{times}");
+}
+
+#[test]
+fn packets_start_at_the_slots_of_the_endpoints_interface() {
+    let between = |slot: f64| {
+        let tree = platform("8B", &[("link.start_bytes", slot), ("memory.address_bytes", 1_048_576.0)]);
+        let time = |count| delivered(&tree, &transfer(Verb::Store, 4096, count));
+        Ticks((time(9) - time(1)).0 / (8 * 32))
+    };
+    // 148 B at 4 GB/s; to the next slot of 8 B, 152; of 16 B, 160.
+    assert_eq!([4.0, 8.0, 16.0].map(between), [ns(37), ns(38), ns(40)]);
+}
+
+#[test]
+fn a_descriptor_costs_once_a_page_and_once_a_transfer_and_a_peer_has_none() {
+    let with = |cost: f64, moved: &Transfer| {
+        delivered(&tree_platform(&[("dma.descriptor_ns", cost), ("dma.send_buffers", 1024.0)]), moved)
+    };
+    for (bytes, count, offset, descriptors) in
+        [(4096, 1, 0, 1), (4096, 3, 0, 3), (8192, 1, 0, 2), (4096, 1, 64, 2), (64, 5, 0, 5)]
+    {
+        let window = Window { offset, len: 1 << 16, pattern: Pattern::Sequential };
+        let moved = Transfer { window, ..transfer(Verb::Load, bytes, count) };
+        // One at a time, so that nothing hides behind anything.
+        let moved = Transfer { under_way: Some(1), ..moved };
+        let more = with(1_000_000.0, &moved) - with(0.0, &moved);
+        assert!((more.as_ns() / 1e6 - f64::from(descriptors)).abs() < 0.01, "{moved:?}: {more:?}");
+    }
+    let window = Window { offset: 0x80000, len: 4096, pattern: Pattern::Sequential };
+    let peer = Transfer { window, partner: Partner::Peer { card: 1, bar: 0 }, ..transfer(Verb::Store, 4096, 2) };
+    assert_eq!(with(1_000_000.0, &peer), with(0.0, &peer));
+}
+
+#[test]
+fn any_flows_at_once_all_come_to_their_end_and_time_never_runs_back() {
+    let mut state = 5_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for _ in 0..150 {
+        let credits = [1.0, 2.0, 8.0, 32.0][random(4) as usize];
+        let tree = tree_platform(&[
+            ("dma.tags", [1.0, 4.0, 8.0, 32.0][random(4) as usize]),
+            ("dma.read_bytes", [64.0, 128.0, 512.0][random(3) as usize]),
+            ("memory.completion_bytes", [64.0, 128.0][random(2) as usize]),
+            ("link.width_lanes", [1.0, 4.0, 8.0][random(3) as usize]),
+            ("root_complex.posted_header_credits", credits),
+            ("root_complex.nonposted_header_credits", credits),
+            ("link.posted_header_credits", credits),
+        ]);
+        let mut board = Board::new(&tree).unwrap();
+        let bytes = 1 + random(1000);
+        let flows: Vec<Transfer> = (0..4)
+            .map(|card| {
+                let peer = (card + 1 + random(3) as u32) % 4;
+                let window = Window { offset: u64::from(card) << 16, len: 1 << 16, pattern: Pattern::Sequential };
+                let in_ddr = Window { offset: 0x80000, ..window };
+                match random(3) {
+                    0 => Transfer { card, window, ..transfer(Verb::Store, bytes, 40) },
+                    1 => Transfer { card, window, ..transfer(Verb::Load, bytes, 40) },
+                    _ => {
+                        let partner = Partner::Peer { card: peer, bar: 0 };
+                        Transfer { card, partner, window: in_ddr, ..transfer(Verb::Store, bytes, 40) }
+                    }
+                }
+            })
+            .collect();
+        for flow in &flows {
+            board.start_transfer(flow, 1, 0).unwrap();
+        }
+        let mut last = board.now();
+        while board.step() {
+            assert!(board.now() >= last, "{flows:?}");
+            last = board.now();
+        }
+        for flow in &flows {
+            assert_eq!(board.moved(flow).0, flow.bytes_of_pass(), "{flow:?} of {flows:?}");
+        }
+        assert_eq!((board.slots_in_use(), board.lost), (0, 0));
+    }
+}
+
+#[test]
+fn the_same_transfers_take_the_same_time_to_the_tick_and_boards_do_not_disturb_each_other() {
+    let tree = tree_platform(&[("core.cores", 4.0)]);
+    let window = Window { offset: 0, len: 1 << 16, pattern: Pattern::Random };
+    let flows: Vec<Transfer> = (0..4)
+        .map(|card| {
+            let verb = if card % 2 == 0 { Verb::Load } else { Verb::Store };
+            Transfer { card, window, ..transfer(verb, 300, 100) }
+        })
+        .collect();
+    let first = run(&tree, &flows);
+    let second = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| run(&tree, &flows));
+        (run(&tree, &flows), beside.join().unwrap())
+    });
+    assert_eq!(format!("{first:?}"), format!("{:?}", second.0));
+    assert_eq!(format!("{first:?}"), format!("{:?}", second.1));
+}
