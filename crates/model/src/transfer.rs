@@ -59,8 +59,8 @@ struct Sum {
     besides_memory: Ticks,
     /// The least round trip of a request and of its credits.
     credit_loop: Ticks,
-    /// The least from the engine to the last byte of a request, the least and the most on the link, the least of beats, and the least that
-    /// one is between engine and link.
+    /// The least from the engine to the last byte of a request, the least and the most on the link, the least of beats,
+    /// and the least that one is between engine and link.
     latency: Ticks,
     least_link: Ticks,
     most_link: Ticks,
