@@ -5,10 +5,11 @@
 //! `docs/crosscheck.md`, which this test compares (write it anew with `LANEMARK_BLESS=1`).
 
 use lanemark_machine::{Access, DriverCall, Fence, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
-use lanemark_model::{Prediction, ceiling, predict};
+use lanemark_model::{Bound, Prediction, ceiling, predict};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Rate, Ticks};
+use lanemark_wire::{Generation, Lanes, tlp_ticks};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -254,6 +255,15 @@ impl Row {
     }
 }
 
+/// Once a round of credits the DLLP that brings them may find another one on the line: its time over that of the round.
+fn share_of_a_dllp(platform: &Platform) -> f64 {
+    let link = &platform.link;
+    let generation = Generation::from_number(link.generation.value as u8).unwrap();
+    let lanes = Lanes::new(link.width_lanes.value as u8).unwrap();
+    let dllp = tlp_ticks(generation, lanes, generation.rate().dllp_bytes.into()).as_ns();
+    dllp / (dllp + 2.0 * link.one_way_ns.value.as_ns() + platform.endpoint.ingress_ns.value.as_ns())
+}
+
 #[test]
 fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
     let mut random = Random(20);
@@ -284,7 +294,8 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         }
         if both.said.lead >= CLEAR {
             clear += 1;
-            let late = both.delivered_ns - both.said.delivered_ns * (1.0 + AGREE);
+            let apart = AGREE + if both.said.bound == Bound::Credits { share_of_a_dllp(&case.platform) } else { 0.0 };
+            let late = both.delivered_ns - both.said.delivered_ns * (1.0 + apart);
             if late > round_trip_ns(&case) && !mixed {
                 fail(format!("one bound leads and the simulation takes {:.1} % longer", 100.0 * both.gap()));
             }
@@ -305,7 +316,8 @@ fn document(rows: &[(&str, Row)], clear: u32) -> String {
          lanemark-checks --test crosscheck` writes it anew. A formula is the largest of several lower bounds: the\n\
          simulation never delivers earlier (beyond rounding, 0.1 %), and where one bound is {CLEAR} times the next\n\
          ({clear} cases) it is no more than {:.0} % and one round trip later, copies by `memcpy` excepted (their mean width\n\
-         describes them to 10 %). Elsewhere several bounds limit together, and the gap is this.\n\n\
+         describes them to 10 %); where credits lead, one DLLP a round of them is left out, for the one that brings them\n\
+         may find another on the line. Elsewhere several bounds limit together, and the gap is this.\n\n\
          Columns: share of the cases in which the simulation delivers at most 2, 5, 10 % after the formula; share in\n\
          which the time to issue differs by at most 5 %; the largest gap and where.\n\n\
          | class | cases | 2 % | 5 % | 10 % | issue 5 % | largest gap | where |\n\

@@ -1,13 +1,17 @@
 //! Do the formulas and the simulation agree on what devices move by themselves? As `crosscheck.rs`, which is about cores:
 //! the simulation never beats a bound or a ceiling, one request alone takes exactly as long as the formula says, and where
-//! one bound leads the next clearly, both agree. What lies between stands in `docs/crosscheck-transfers.md`, which this
+//! one bound leads the next clearly, both agree; the same for cores that ask a driver for a transfer. What lies between stands in `docs/crosscheck-transfers.md`, which this
 //! test compares (write it anew with `LANEMARK_BLESS=1`).
 
-use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_machine::{
+    Access, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Span, Stream,
+    Transfer, Verb, Width, Window, WriteRead,
+};
 use lanemark_model::{Prediction, predict, shared_ceiling, transfer_ceiling};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
-use lanemark_units::{Rate, Ticks};
+use lanemark_units::{BarOffset, MemoryType, Rate, Ticks};
+use lanemark_wire::{Lanes, flit::FlitLine};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -41,6 +45,8 @@ impl Random {
 /// A preset with a DMA engine, and half of its numbers drawn.
 fn platform(random: &mut Random) -> Platform {
     let mut platform = preset(random.pick(&["card-gen5-x16", "rosta-virtex7"])).unwrap().unwrap();
+    // Which packet meets an ordered set no formula knows.
+    platform.link.skp.value = false;
     let numbers: [(&str, f64, f64); 11] = [
         ("link.one_way_ns", 20.0, 500.0),
         ("endpoint.ingress_ns", 5.0, 300.0),
@@ -55,7 +61,7 @@ fn platform(random: &mut Random) -> Platform {
         ("dma.descriptor_ns", 1.0, 1000.0),
     ];
     let choices: [(&str, &[f64]); 11] = [
-        ("link.generation", &[1.0, 2.0, 3.0, 4.0, 5.0]),
+        ("link.generation", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
         ("link.width_lanes", &[1.0, 2.0, 4.0, 8.0, 16.0]),
         ("link.mps_bytes", &[128.0, 256.0, 512.0]),
         ("link.mrrs_bytes", &[128.0, 256.0, 512.0, 1024.0, 4096.0]),
@@ -67,25 +73,52 @@ fn platform(random: &mut Random) -> Platform {
         ("root_complex.posted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
         ("root_complex.nonposted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
     ];
-    let mut set = |key: &str, value: f64| {
-        if let Ok(changed) = platform.with(key, value, Origin::Assumed("drawn".to_owned())) {
-            platform = changed;
-        }
-    };
+    draw(&mut platform, random, &numbers, &choices);
+    if random.below(2) == 0 {
+        set(&mut platform, "dma.tags", random.between(1.0, 256.0).round());
+    }
+    platform
+}
+
+/// The same, and half of what calls take drawn too.
+fn platform_with_driver(random: &mut Random) -> Platform {
+    let mut platform = platform(random);
+    let numbers: [(&str, f64, f64); 7] = [
+        ("dma.start_ns", 1.0, 1000.0),
+        ("root_complex.core_round_trip_ns", 20.0, 400.0),
+        ("driver.call_ns", 50.0, 1000.0),
+        ("driver.pin_page_ns", 10.0, 500.0),
+        ("driver.build_descriptor_ns", 1.0, 500.0),
+        ("driver.interrupt_ns", 20.0, 5000.0),
+        ("driver.wake_ns", 100.0, 5000.0),
+    ];
+    let choices: [(&str, &[f64]); 3] = [
+        ("dma.descriptor_entry_bytes", &[8.0, 16.0, 32.0, 64.0]),
+        ("dma.prefetch_descriptors", &[1.0, 2.0, 4.0, 16.0, 64.0]),
+        ("driver.copy_bytes", &[4.0, 8.0, 16.0]),
+    ];
+    draw(&mut platform, random, &numbers, &choices);
+    platform
+}
+
+/// Draws half of these numbers.
+fn draw(platform: &mut Platform, random: &mut Random, numbers: &[(&str, f64, f64)], choices: &[(&str, &[f64])]) {
     for (key, least, most) in numbers {
         if random.below(2) == 0 {
-            set(key, random.between(least, most));
+            set(platform, key, random.between(*least, *most));
         }
     }
     for (key, from) in choices {
         if random.below(2) == 0 {
-            set(key, random.pick(from));
+            set(platform, key, random.pick(from));
         }
     }
-    if random.below(2) == 0 {
-        set("dma.tags", random.between(1.0, 256.0).round());
+}
+
+fn set(platform: &mut Platform, key: &str, value: f64) {
+    if let Ok(changed) = platform.with(key, value, Origin::Assumed("drawn".to_owned())) {
+        *platform = changed;
     }
-    platform
 }
 
 fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
@@ -107,9 +140,48 @@ fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
     }
 }
 
+/// A call for such a transfer with host memory.
+fn call(random: &mut Random, cards: u32) -> (DmaCall, &'static str) {
+    let (drawn, _) = transfer(random, cards);
+    let verb = random.pick(&[Verb::Store, Verb::Load]);
+    let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..drawn.window };
+    let count = random.pick(&[1, 1, 3]);
+    let transfer = Transfer { verb, partner: Partner::Host, under_way: None, window, count, ..drawn };
+    let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
+    let descriptors = random.pick(&[
+        Descriptors::Written(MemoryType::Uc),
+        Descriptors::Written(MemoryType::Wc),
+        Descriptors::Fetched,
+    ]);
+    let completion = random.pick(&Completion::ALL);
+    let what = match (descriptors, completion) {
+        (Descriptors::Fetched, _) => "calls, descriptors fetched",
+        (_, Completion::Flag) => "calls, told by a word",
+        (_, Completion::Register) => "calls, told by a register",
+        (_, Completion::Interrupt) => "calls, told by a message",
+    };
+    (DmaCall { transfer, share, descriptors, completion }, what)
+}
+
+/// Writes to host memory, each followed by a read of the same bytes, one at a time.
+fn pairs(random: &mut Random, cards: u32) -> WriteRead {
+    let (drawn, _) = transfer(random, cards);
+    let window = Window { offset: random.pick(&[0, 4, 64, 4000]), ..drawn.window };
+    let (verb, partner, count) = (Verb::Store, Partner::Host, random.pick(&[1, 7]));
+    WriteRead {
+        write: Transfer { verb, partner, window, count, under_way: Some(1), ..drawn },
+        read: window,
+        is_mixed: false,
+    }
+}
+
 fn plan(transfer: &Transfer) -> Plan {
+    plan_of(Op::Transfer(*transfer))
+}
+
+fn plan_of(op: Op) -> Plan {
     Plan {
-        lanes: vec![Lane { core: 0, body: vec![Op::Transfer(*transfer)] }],
+        lanes: vec![Lane { core: 0, body: vec![op] }],
         timeout: Ticks::whole_ns(1_000_000_000_000),
         ..Plan::on_one_core(Vec::new(), 1)
     }
@@ -117,12 +189,36 @@ fn plan(transfer: &Transfer) -> Plan {
 
 /// What the simulation took, and what the formula says.
 fn ask(platform: &Platform, transfer: &Transfer) -> (f64, Option<Prediction>) {
-    let plan = plan(transfer);
+    ask_for(platform, &plan(transfer))
+}
+
+fn ask_for(platform: &Platform, plan: &Plan) -> (f64, Option<Prediction>) {
     let mut samples = Samples::wanted(1);
-    SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    SimulatedMachine::new(platform).unwrap().run(plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
     let confirmed = samples.confirmed.expect("every byte can be looked at");
-    assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes, "{transfer:?}");
-    (samples.taken[0].delivered.as_ns(), predict(platform, &plan))
+    assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes, "{plan:?}");
+    (samples.taken[0].delivered.as_ns(), predict(platform, plan))
+}
+
+/// What a load of the status register takes, there and back.
+fn status_load(platform: &Platform) -> f64 {
+    let registers = platform.region("registers").unwrap();
+    let at = BarOffset { bar: registers.bar.value as u8, offset: registers.offset_bytes.value };
+    let span = Span { at, len: 8, memory_type: MemoryType::Uc };
+    let load = Op::Stream(Stream::over(Verb::Load, Access::Plain(Width::B8), span));
+    predict(platform, &plan_of(load)).unwrap().delivered_ns
+}
+
+/// What takes many ways one after the other waits for a FLIT on each of them: one request alone is the test of that.
+fn without_flits(mut platform: Platform) -> Platform {
+    platform.link.generation.value = platform.link.generation.value.min(5);
+    platform
+}
+
+/// Time of a FLIT on the links of the cards; 0 on links without.
+fn flit_ns(platform: &Platform) -> f64 {
+    let lanes = Lanes::new(platform.link.width_lanes.value as u8).unwrap();
+    if platform.link.generation.value == 6 { FlitLine::new(lanes).flit().as_ns() } else { 0.0 }
 }
 
 #[derive(Default)]
@@ -146,11 +242,62 @@ fn one_request_alone_takes_as_long_as_the_formula_says() {
         let (simulated, said) = ask(&platform, &alone);
         let Some(said) = said else { continue };
         let few_ticks = 12.0 / Ticks::PER_NS as f64;
-        let apart = (simulated - said.delivered_ns).abs();
-        assert!(apart <= few_ticks, "{what}: {alone:?} on {}: {simulated} and {said:?}", platform.name);
+        let later = simulated - said.delivered_ns;
+        let is_exact = later.abs() <= few_ticks;
+        // Where FLITs begin no formula knows: a packet waits for a place in one, and its receiver for its end.
+        let is_in_flits = (0.0..=2.2 * flit_ns(&platform)).contains(&later);
+        assert!(is_exact || is_in_flits, "{what}: {alone:?} on {}: {simulated} and {said:?}", platform.name);
         asked += 1;
     }
     assert!(asked > 300, "{asked}");
+}
+
+#[test]
+fn a_call_for_one_request_takes_as_long_as_the_formula_says() {
+    let mut random = Random(29);
+    let (mut asked, mut dllps, mut apart_by) = (0, 0, Vec::new());
+    for _ in 0..600 {
+        let platform = without_flits(platform_with_driver(&mut random));
+        let (drawn, what) = call(&mut random, platform.cards());
+        let transfer = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn.transfer };
+        // Lists through WC memory and registers that are polled have tests of their own.
+        let (descriptors, completion) = match (drawn.descriptors, drawn.completion) {
+            (Descriptors::Written(_), completion) => (Descriptors::Written(MemoryType::Uc), completion),
+            (fetched, completion) => (fetched, completion),
+        };
+        if completion == Completion::Register {
+            continue;
+        }
+        let alone = DmaCall { transfer, descriptors, ..drawn };
+        let (simulated, said) = ask_for(&platform, &plan_of(Op::Dma(alone)));
+        let said = said.expect("there is a formula for every call");
+        let few_ticks = 24.0 / Ticks::PER_NS as f64;
+        let apart = simulated - said.delivered_ns;
+        // Acknowledgments of the descriptor's completion may be in the way of what goes up.
+        let is_behind_a_dllp = descriptors == Descriptors::Fetched && (0.0..0.001 * simulated).contains(&apart);
+        dllps += u32::from(is_behind_a_dllp && apart > few_ticks);
+        if apart.abs() > few_ticks && !is_behind_a_dllp {
+            apart_by.push(format!("{what}: {alone:?} on {}: {simulated} and {said:?}", platform.name));
+        }
+        asked += 1;
+    }
+    assert!(apart_by.is_empty(), "{} of {asked}:\n{}", apart_by.len(), apart_by[..apart_by.len().min(8)].join("\n"));
+    assert!(asked > 300 && dllps * 50 < asked, "{asked}, {dllps} of them behind a DLLP");
+}
+
+#[test]
+fn a_read_of_what_was_just_written_takes_as_long_as_the_formula_says() {
+    let mut random = Random(31);
+    for _ in 0..300 {
+        let platform = without_flits(platform(&mut random));
+        let drawn = pairs(&mut random, platform.cards());
+        let write = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn.write };
+        let (simulated, said) = ask_for(&platform, &plan_of(Op::WriteRead(WriteRead { write, ..drawn })));
+        let said = said.expect("there is a formula for one pair");
+        let few_ticks = 24.0 / Ticks::PER_NS as f64;
+        let apart = (simulated - said.delivered_ns).abs();
+        assert!(apart <= few_ticks, "{write:?} on {}: {simulated} and {said:?}", platform.name);
+    }
 }
 
 #[test]
@@ -158,16 +305,27 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
     let mut random = Random(3);
     let mut rows: Vec<(&str, Row)> = Vec::new();
     let (mut clear, mut failures) = (0, Vec::new());
-    for number in 0..5000 {
-        let platform = platform(&mut random);
-        let (drawn, class) = transfer(&mut random, platform.slots.len().max(1) as u32);
-        let (simulated, Some(said)) = ask(&platform, &drawn) else { continue };
+    for number in 0..8000 {
+        let platform = if number < 5000 { platform(&mut random) } else { platform_with_driver(&mut random) };
+        let (op, drawn, class) = if number < 5000 {
+            let (drawn, class) = transfer(&mut random, platform.cards());
+            (Op::Transfer(drawn), drawn, class)
+        } else if number < 7000 {
+            let (drawn, class) = call(&mut random, platform.cards());
+            (Op::Dma(drawn), drawn.transfer, class)
+        } else {
+            let pairs = pairs(&mut random, platform.cards());
+            (Op::WriteRead(pairs), pairs.write, "a write, then a read of it")
+        };
+        let (simulated, Some(said)) = ask_for(&platform, &plan_of(op.clone())) else { continue };
         let gap = simulated / said.delivered_ns - 1.0;
         let what = format!("{} B x {} from +{} on {}", drawn.bytes, drawn.count, drawn.window.offset, platform.name);
+        // Polling sees the end a load earlier or later when a load is in the way of what it looks for.
+        let is_polled = matches!(op, Op::Dma(DmaCall { completion: Completion::Register, .. }));
         let mut fail = |why: String| {
             failures.push(format!("case {number}: {class}, {what}: {why}: {said:?}, simulated {simulated}"));
         };
-        if gap < -ROUNDING {
+        if gap < -ROUNDING && !is_polled {
             fail(format!("the simulation beats the formula by {:.2} %", -100.0 * gap));
         }
         let rate = Rate::over(drawn.bytes * drawn.count, Ticks::from_ns(simulated).unwrap()).unwrap();
@@ -178,10 +336,21 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         }
         let first = Transfer { bytes: drawn.bytes.min(4096), count: 1, ..drawn };
         let latency = predict(&platform, &plan(&first)).map_or(0.0, |said| said.delivered_ns);
-        if said.lead >= CLEAR {
+        let latency = latency * if matches!(op, Op::Dma(_) | Op::WriteRead(_)) { drawn.count as f64 } else { 1.0 };
+        if said.lead >= CLEAR && !is_polled {
             clear += 1;
             if simulated - said.delivered_ns * (1.0 + AGREE) > latency {
                 fail(format!("one bound leads and the simulation takes {:.1} % longer", 100.0 * gap));
+            }
+        }
+        if said.lead >= CLEAR && is_polled {
+            let loads = drawn.count as f64 * status_load(&platform);
+            let most = loads + AGREE * said.delivered_ns + latency;
+            if (simulated - said.delivered_ns).abs() > most {
+                fail(format!(
+                    "one bound leads, and polling is {:.1} % off: more than a load of the status",
+                    100.0 * gap
+                ));
             }
         }
         let place = rows.iter().position(|row| row.0 == class).unwrap_or_else(|| {
@@ -191,7 +360,7 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         let row = &mut rows[place].1;
         row.cases += 1;
         for (limit, within) in LIMITS.iter().zip(&mut row.within) {
-            *within += u32::from(gap <= *limit);
+            *within += u32::from(gap.abs() <= *limit);
         }
         if row.worst.as_ref().is_none_or(|worst| gap > worst.0) {
             row.worst = Some((gap, what));
@@ -244,9 +413,11 @@ fn flows_at_once_are_no_faster_together_than_the_links_they_share() {
 fn document(rows: &[(&str, Row)], clear: u32) -> String {
     let mut text = format!(
         "# Formulas against the simulation: what devices move\n\n\
-         Random platforms with a DMA engine, and random transfers; `checks/tests/crosscheck_transfers.rs` makes this page. The\n\
-         simulation is never faster than a formula; one request alone takes exactly as long; where one bound leads the next by\n\
-         25 % ({clear} cases) it takes at most 2 % and one latency longer. The rest of the gap stands here.\n\n\
+         Random platforms with a DMA engine, and random transfers, by devices alone and in calls that a core makes;\n\
+         `checks/tests/crosscheck_transfers.rs` makes this page. The simulation is never faster than a formula; one request alone\n\
+         takes exactly as long; where one bound leads the next by 25 % ({clear} cases) it takes at most 2 % and one latency\n\
+         longer. Calls told by a register are the exception: a load may find the end one round trip earlier or later than the\n\
+         formula says. The rest of the gap stands here.\n\n\
          | what | cases | within 2 % | within 5 % | within 10 % | worst | where |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n"
     );

@@ -4,6 +4,8 @@
 //! alternate, and the ratio is taken round by round. Nothing here fails; `docs/performance.md` keeps a
 //! table with date and machine.
 
+#[path = "bench/fabric.rs"]
+mod fabric;
 #[path = "bench/host.rs"]
 mod host;
 
@@ -31,12 +33,19 @@ fn main() {
         return eprintln!("the built-in card cannot be read");
     };
     println!("{:<66} {:>14} {:>10} {:>10}", "what (median of the rounds)", "figure", "min", "max");
-    simulator(&card);
-    predictions(&card);
-    inventory();
-    doctor();
-    host::host();
-    program();
+    // `make bench` takes all of them; a name as an argument, one.
+    let only = std::env::args().nth(1);
+    let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    let all: [(&str, &dyn Fn()); 7] = [
+        ("simulator", &|| simulator(&card)),
+        ("fabric", &fabric::fabric),
+        ("predictions", &|| predictions(&card)),
+        ("inventory", &inventory),
+        ("doctor", &doctor),
+        ("host", &host::host),
+        ("program", &program),
+    ];
+    all.iter().filter(|(name, _)| is_asked(name)).for_each(|(_, take)| take());
 }
 
 /// 1 GiB of 64 B write-combining stores through one link, beside plain arithmetic for the same packets.

@@ -62,6 +62,30 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
 }
 
 #[test]
+fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
+    let folder = Folder::new();
+    let writes: [(&str, &[&str]); 7] = [
+        ("05:00.0", &["is no write to a register", "04:00.0+CAP_EXP+8.w=20:e0"]),
+        ("05:00.0+CAP_EXP+8.l=20:e0", &["is no write to a register"]),
+        ("0f:00.0+CAP_EXP+8.w=20:e0", &["there is no such function", "05:00.0 (fpga0)"]),
+        ("05:00.0+CAP_EXP+10.w=20:e0", &["is another register", "Device Control"]),
+        ("05:00.0+CAP_EXP+8.w=20", &["it would change other bits", "mask e0"]),
+        ("05:00.0+CAP_EXP+8.w=40:e0", &["port fpga0 supports 256 B and not 512"]),
+        ("00:01.0+CAP_EXP+8.w=20:e0", &["port root/rha25 supports 128 B and not 256"]),
+    ];
+    for (write, hints) in writes {
+        for command in ["bench", "predict", "lspci"] {
+            refused(&folder, &[command, "--on", "rosta-virtex7", "--setpci", write], hints);
+        }
+    }
+    let real = ["bench", "--on", "host", "--setpci", "05:00.0+CAP_EXP+8.w=20:e0"];
+    refused(&folder, &real, &["'host' is real", "use setpci"]);
+    let rehearsed = ["bench", "--on", "0000:01:00.0", "--bar", "0:0..4KiB", "--dry-run", "--setpci", real[4]];
+    refused(&folder, &rehearsed, &["--setpci"]);
+    refused(&folder, &["lspci", "--on", "host"], &["'host' is no built-in platform"]);
+}
+
+#[test]
 fn wrong_sizes_are_refused() {
     let folder = Folder::new();
     let sizes: [(&str, &[&str]); 13] = [
@@ -77,7 +101,7 @@ fn wrong_sizes_are_refused() {
         ("64..1KiB*1", &["is not a size"]),
         ("4K", &["'4K' is not a size", "4KiB"]),
         ("99999999999999999999", &["larger than any address space"]),
-        ("18446744073709551615", &["beyond the memory that is lent", "at most 1073741824"]),
+        ("18446744073709551615", &["beyond the memory that is lent", "at most 1056964608"]),
     ];
     for (list, hints) in sizes {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--sizes", list], hints);

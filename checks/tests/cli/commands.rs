@@ -2,8 +2,8 @@
 
 use crate::folder::{Folder, card, card_with, small};
 
-const COMMANDS: [&str; 9] =
-    ["bench", "predict", "reproduce", "fit", "report", "compare", "platforms", "questions", "schema"];
+const COMMANDS: [&str; 11] =
+    ["bench", "predict", "reproduce", "fit", "trace", "lspci", "report", "compare", "platforms", "questions", "schema"];
 
 #[test]
 fn help_lists_every_command_and_version_is_said() {
@@ -31,6 +31,22 @@ fn lists_name_what_other_commands_take() {
     assert_eq!(folder.good(&["schema", "platform"]), lanemark_platform::schema());
     assert_eq!(folder.good(&["schema", "record"]), lanemark_record::schema());
     assert!(folder.content().is_empty(), "lists write no files");
+}
+
+#[test]
+fn a_configuration_space_is_printed_or_written_and_the_doctor_reads_it() {
+    let folder = Folder::with(&[("mine.toml", card_with(&[("\"card-gen5-x16\"", "\"mine\"")]).as_bytes())]);
+    let printed = folder.good(&["lspci", "--on", "mine.toml"]);
+    assert!(printed.starts_with("# port root/card\n00:01.0 0604: fade:0001\n00: de fa 01 00"), "{printed}");
+    assert_eq!(folder.good(&["lspci"]), printed, "the preset, by another name");
+    assert_eq!(folder.good(&["lspci", "--on", "mine.toml", "--output", "mine.txt"]), "");
+    assert_eq!(std::fs::read_to_string(folder.path("mine.txt")).unwrap(), printed);
+    assert!(folder.good(&["doctor", "--from", "mine.txt"]).contains("01:00.0 Processing accelerators   Gen5 x16"));
+    let written = folder.good(&["lspci", "--on", "rosta-virtex7", "--setpci", "05:00.0+CAP_EXP+8.w=20:e0"]);
+    let before = folder.good(&["lspci", "--on", "rosta-virtex7"]);
+    assert_eq!(written.lines().zip(before.lines()).filter(|(one, other)| one != other).count(), 1);
+    let over = folder.run(&["lspci", "--on", "mine.toml", "--output", "mine.toml"]);
+    assert!(over.code == Some(2) && over.err.contains("would overwrite"), "{}", over.err);
 }
 
 #[test]

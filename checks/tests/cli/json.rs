@@ -37,6 +37,9 @@ const WITHOUT: &[(&str, &str)] = &[
     ("posted_header_credits", "counted"),
     ("tags", "counted"),
     ("send_buffers", "counted"),
+    ("replay_tlps", "TLPs, counted"),
+    ("tlps_per_error", "TLPs, counted"),
+    ("prefetch_descriptors", "counted"),
     ("completion_header_credits", "counted"),
     ("completion_data_credits", "counted"),
     ("posted_data_credits", "counted"),
@@ -54,6 +57,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("formula", "the unit is in its row"),
     ("platform_value", "the parameter's name ends in the unit"),
     ("leave_one_out", "the parameter's name ends in the unit"),
+    ("within_95", "the parameter's name ends in the unit"),
 ];
 
 fn document(text: &str) -> Value {

@@ -17,3 +17,4 @@ mod json;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod real_card;
 mod samples;
+mod trace;

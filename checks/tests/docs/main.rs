@@ -105,6 +105,19 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
+fn every_cause_of_a_wait_is_explained() {
+    let page = Page::read("docs/guide/waits.md");
+    for cause in lanemark_machine::Cause::ALL {
+        let row = format!("| `{}` | ", cause.name());
+        let rows: Vec<&str> = page.text.lines().filter(|line| line.starts_with(&row)).collect();
+        let [row] = rows[..] else { panic!("{} rows of {}", rows.len(), cause.name()) };
+        assert!(row.ends_with(&format!(" | {} |", cause.remedy())), "the page of a report says: {}", cause.remedy());
+    }
+    let rows = page.text.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, lanemark_machine::Cause::ALL.len(), "a row of a cause that is none");
+}
+
+#[test]
 fn every_example_of_a_platform_is_one() {
     let page = Page::read("docs/guide/platform.md");
     let examples: Vec<Block> = page.blocks().into_iter().filter(|block| block.language == "toml").collect();

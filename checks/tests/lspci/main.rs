@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | the devices of `devices.rs`, as `dumps/*.txt` | `dumps/*.lspci`, and lspci itself |
 //! | a few spaces at random | `dumps/random.lspci`, and lspci itself |
+//! | the presets, in `simulated.rs` | what the platform means; `dumps/simulated-*.lspci`, and lspci itself |
 //! | every bit of every register alone, and alone missing; many spaces at random | lspci itself |
 //!
 //! lspci itself is fetched by `checks/tools/lspci`. Where that cannot be done the test says why on standard error, and
@@ -47,6 +48,7 @@ mod express;
 mod extended;
 mod live;
 mod printed;
+mod simulated;
 mod standard;
 
 use comparison::differences;
@@ -84,7 +86,12 @@ fn say(text: &str) {
 /// What lspci prints for these spaces, and whether it is the lspci that printed what is committed. Nothing where it
 /// cannot be had; then standard error has the reason.
 fn live(spaces: &[Vec<u8>]) -> Option<(String, bool)> {
-    let listing = live::version().and_then(|version| Ok((live::listing(&text(spaces))?, version)));
+    live_of(&text(spaces))
+}
+
+/// The same for a dump.
+fn live_of(dump: &str) -> Option<(String, bool)> {
+    let listing = live::version().and_then(|version| Ok((live::listing(dump)?, version)));
     match listing {
         Ok((listing, version)) => {
             let same = committed("nvme.lspci").starts_with(&format!("# {}\n", version.trim()));

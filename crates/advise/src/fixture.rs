@@ -19,6 +19,7 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
         waits: vec![],
         formula: None,
         tlps: None,
+        links: vec![],
         bytes: None,
         timer_cost_ns: 0.0,
         passes: 1,
@@ -47,5 +48,6 @@ pub(crate) fn target(kind: TargetKind) -> Target {
         platform: None,
         origins: None,
         card: None,
+        links: vec![],
     }
 }

@@ -168,7 +168,7 @@ fn far_below(answer: &Answer, rate: f64) -> Option<String> {
     let (bound, what) = if let Some(formula) = formula {
         (formula / FAR_BELOW_FORMULA, format!("its formula says {} B/s", exact(formula)))
     } else {
-        let bytes = if answer.way.through == "dma" { 1 } else { access_bytes(&answer.way.access) };
+        let bytes = if answer.way.through.starts_with("dma") { 1 } else { access_bytes(&answer.way.access) };
         let slowest = bytes as f64 * 1e9 / SLOWEST_ROUND_TRIP_NS;
         (slowest, format!("one access every 10 us would be {} B/s", exact(slowest)))
     };

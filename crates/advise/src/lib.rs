@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod crossover;
 pub mod doctor;
 #[cfg(test)]
 mod fixture;
@@ -13,5 +14,6 @@ mod gate;
 mod ways;
 
 pub use compare::{Incomparable, compare};
+pub use crossover::crossovers;
 pub use gate::{Judgement, Verdict, judgements};
 pub use ways::{best_ways, buffers, cliffs};

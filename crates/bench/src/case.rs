@@ -1,7 +1,8 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{
-    Access, Clock, Facts, Fence, Flow, KernelCall, Pattern, Peer, Region, Span, Transfer, Verb, Width, Window,
+    Access, Clock, Completion, Descriptors, DmaCall, Facts, Fence, Flow, KernelCall, Pattern, Peer, Region, Share,
+    Span, Transfer, Verb, Width, Window,
 };
 use lanemark_record::{CorePair, Quantity, Way};
 use lanemark_units::{BarOffset, MemoryType};
@@ -62,6 +63,14 @@ pub enum Through {
         /// In none.
         is_cold: bool,
     },
+    /// As [`Through::Dma`], but of several flows the first has one transfer under way, and the others so many, of
+    /// [`LOAD_BYTES`] each.
+    Loaded {
+        /// Bytes at the other end that each goes over.
+        window: u64,
+        /// Transfers under way at once.
+        under_way: u32,
+    },
     /// Devices that move the bytes themselves.
     Dma {
         /// Bytes at the other end that each goes over.
@@ -69,7 +78,23 @@ pub enum Through {
         /// Transfers under way at once; `None` for as many as it can.
         under_way: Option<u32>,
     },
+    /// A device that moves the bytes because a core asks it to, and tells it when it is done.
+    DmaCall {
+        /// Bytes at the other end that it goes over.
+        window: u64,
+        /// How much of a driver call there is.
+        share: Share,
+        /// How the device comes to know where the bytes are.
+        descriptors: Descriptors,
+        /// How the core comes to know that they have been moved.
+        completion: Completion,
+    },
+    /// A core that loads the bytes itself, where a device could move them.
+    Loads,
 }
+
+/// Bytes of one transfer of a flow that another goes beside: a page.
+const LOAD_BYTES: u64 = 4096;
 
 impl Case {
     /// The bytes this case touches.
@@ -82,15 +107,43 @@ impl Case {
     /// What devices move, each `count` times a pass; none where a core does. Each has a window of its own in host memory.
     #[must_use]
     pub fn transfers(&self, count: u64) -> Vec<Transfer> {
-        let Through::Dma { window, under_way } = self.through else { return Vec::new() };
+        let (window, under_way) = match self.through {
+            Through::Dma { window, under_way } => (window, under_way),
+            Through::DmaCall { window, .. } => (window, None),
+            Through::Loaded { window, under_way } => (window, Some(under_way)),
+            _ => return Vec::new(),
+        };
+        let is_beside = self.is_beside_others();
+        let is_asker = |place| place == 0 && is_beside;
         let transfer = |(place, flow): (u64, &Flow)| {
             let start = if flow.peer == Peer::Host { place * window } else { self.region.offset };
             let offset = start + self.alignment;
             let window = Window { offset, len: window - self.alignment, pattern: Pattern::Sequential };
+            let under_way = if is_asker(place) { Some(1) } else { under_way };
+            let bytes = if is_beside && place > 0 { LOAD_BYTES } else { self.size };
             let (card, verb, partner) = (flow.card, flow.verb, flow.partner(self.region.bar));
-            Transfer { card, verb, partner, bytes: self.size, count, window, under_way }
+            Transfer { card, verb, partner, bytes, count, window, under_way }
         };
         (0..).zip(&self.flows).map(transfer).collect()
+    }
+
+    /// The calls that let devices move bytes, `count` of each a pass; none where nobody is called.
+    #[must_use]
+    pub fn calls(&self, count: u64) -> Vec<DmaCall> {
+        let Through::DmaCall { share, descriptors, completion, .. } = self.through else { return Vec::new() };
+        let call = |transfer| DmaCall { transfer, share, descriptors, completion };
+        self.transfers(count).into_iter().map(call).collect()
+    }
+
+    /// Whether its first flow is asked about and the others are what it goes beside.
+    pub(crate) fn is_beside_others(&self) -> bool {
+        self.flows.len() > 1 && matches!(self.through, Through::Loaded { .. })
+    }
+
+    /// The transfers whose bytes its delivered rate counts: all, but for one that others are only beside.
+    #[must_use]
+    pub fn counted_transfers(&self) -> Vec<Transfer> {
+        self.transfers(1).split_off(usize::from(self.is_beside_others()))
     }
 
     /// Bytes from where it starts to the end of what it may touch.
@@ -100,8 +153,12 @@ impl Case {
         let is_with_host = |flow: &Flow| flow.peer == Peer::Host;
         let lent = facts.dma.map(|dma| dma.lent_bytes / self.flows.len().max(1) as u64);
         let len = match self.through {
-            Through::Dma { .. } if self.flows.iter().all(is_with_host) => lent,
-            Through::Dma { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
+            Through::Dma { .. } | Through::DmaCall { .. } | Through::Loaded { .. }
+                if self.flows.iter().all(is_with_host) =>
+            {
+                lent
+            }
+            Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
             _ => region,
         };
         len.map_or(0, |len| len.saturating_sub(self.alignment))
@@ -138,9 +195,21 @@ impl Case {
             Through::Lines { is_two: false, .. } => "one_line",
             Through::Lines { is_two: true, .. } => "two_lines",
             Through::Memory => "memory",
+            Through::Loads => "loads",
             Through::Copy { is_cold: false } => "hot",
             Through::Copy { is_cold: true } => "cold",
             Through::Dma { .. } => return of_nothing(&in_words(&self.flows), "dma"),
+            Through::DmaCall { share, descriptors, completion, .. } => {
+                let through = format!("dma_{}_{completion}", asked_by(share, descriptors));
+                return of_nothing(&in_words(&self.flows), &through);
+            }
+            Through::Loaded { under_way, .. } => {
+                let access = match self.flows.split_first() {
+                    Some((asker, [_, ..])) => format!("{asker} beside {}", in_words(&self.flows[1..])),
+                    _ => in_words(&self.flows),
+                };
+                return of_nothing(&access, &format!("dma_under_way_{under_way}"));
+            }
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
             Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
@@ -168,6 +237,21 @@ impl Case {
             through,
         })
     }
+}
+
+/// How a device is asked, as one word of records.
+fn asked_by(share: Share, descriptors: Descriptors) -> String {
+    let list = match descriptors {
+        Descriptors::Written(_) if share == Share::Doorbell => "",
+        Descriptors::Written(memory_type) => &format!("{}_", memory_type.name()),
+        Descriptors::Fetched => "fetched_",
+    };
+    let share = match share {
+        Share::Call => "call",
+        Share::List => "list",
+        Share::Doorbell => "doorbell",
+    };
+    format!("{list}{share}")
 }
 
 /// Who moves bytes where: in words for one card and the host, else the flows, a few of the same kind in a row as one.

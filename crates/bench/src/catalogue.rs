@@ -2,9 +2,11 @@
 
 use crate::question::Question;
 use crate::{
-    copy_routines, core_to_core, dma_read_bandwidth, dma_read_latency, dma_write_bandwidth, driver_call_overhead,
-    fence_cost, kernel_entry, mmio_read_bandwidth, mmio_read_latency, mmio_write_bandwidth, mmio_write_latency,
-    peer_latency, peer_write_bandwidth, shared_link, streaming_load_bandwidth, timer_cost, wc_buffers,
+    copy_routines, core_to_core, descriptor_overhead, dma_or_mmio, dma_read_bandwidth, dma_read_latency,
+    dma_read_write_mix, dma_write_bandwidth, dma_write_read_latency, doorbell_to_completion, driver_call_overhead,
+    fence_cost, interrupt_latency, kernel_entry, loaded_latency, mmio_read_bandwidth, mmio_read_latency,
+    mmio_write_bandwidth, mmio_write_latency, peer_latency, peer_write_bandwidth, shared_link,
+    streaming_load_bandwidth, timer_cost, wc_buffers,
 };
 
 /// Every question, in the order they are asked.
@@ -16,8 +18,15 @@ pub const CATALOGUE: &[Question] = &[
     streaming_load_bandwidth::QUESTION,
     driver_call_overhead::QUESTION,
     dma_read_latency::QUESTION,
+    loaded_latency::QUESTION,
     dma_read_bandwidth::QUESTION,
     dma_write_bandwidth::QUESTION,
+    dma_read_write_mix::QUESTION,
+    dma_write_read_latency::QUESTION,
+    doorbell_to_completion::QUESTION,
+    interrupt_latency::QUESTION,
+    descriptor_overhead::QUESTION,
+    dma_or_mmio::QUESTION,
     peer_latency::QUESTION,
     peer_write_bandwidth::QUESTION,
     shared_link::QUESTION,

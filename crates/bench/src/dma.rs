@@ -1,7 +1,7 @@
 //! What the questions about a device's own transfers have in common.
 
 use crate::case::{Axes, Case, Through};
-use lanemark_machine::{Access, Facts, Flow, Lane, Op, Peer, Plan, Verb, Width};
+use lanemark_machine::{Access, Facts, Flow, Lane, Op, Peer, Plan, Verb, Width, WriteRead};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// Bytes gone over at the most, where the size allows it: more than a second-level cache, less than a third-level one.
@@ -73,6 +73,27 @@ pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
     let lanes =
         (0..).zip(case.transfers(count)).map(|(core, transfer)| Lane { core, body: vec![Op::Transfer(transfer)] });
     Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), passes) }
+}
+
+/// Cases of both ways between a card and host memory: of the cards that are asked to write there, or else of the first one.
+pub(crate) fn both_ways(facts: &Facts, axes: &Axes, under_way: Option<u32>, usual: &[u64]) -> Vec<Case> {
+    let first = vec![Flow { card: 0, verb: Verb::Store, peer: Peer::Host }];
+    let mut flows = axes.flows.clone().unwrap_or(first);
+    flows.retain(|flow| flow.verb == Verb::Store && flow.peer == Peer::Host);
+    let of = |flow: &Flow| cases(facts, axes, &[*flow, Flow { verb: Verb::Load, ..*flow }], under_way, usual);
+    flows.iter().flat_map(of).collect()
+}
+
+/// Pairs of a write and a read, `count` a pass: of the same bytes, or of others in turns.
+pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u64) -> Plan {
+    let body = match case.transfers(count)[..] {
+        [write, other] => {
+            let read = if is_same { write.window } else { other.window };
+            vec![Op::WriteRead(WriteRead { write, read, is_mixed: !is_same })]
+        }
+        _ => Vec::new(),
+    };
+    Plan::on_one_core(body, passes)
 }
 
 /// Transfers of a sample: enough for a steady state, few enough to be quick; about 1 MiB, and one at the least.

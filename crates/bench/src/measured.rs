@@ -50,6 +50,8 @@ impl Measured {
         }
         self.samples.waits.clone_from(&visit.waits);
         (self.samples.traffic, self.samples.confirmed) = (visit.traffic, visit.confirmed);
+        self.samples.links.clone_from(&visit.links);
+        self.samples.latencies.clone_from(&visit.latencies);
         self.samples.together.clone_from(&visit.together);
         self.samples.delivery = visit.delivery;
         self.timer_costs.push(visit.timer_cost);

@@ -9,7 +9,8 @@ use crate::question::Question;
 use crate::rounds::{Wanted, in_rounds};
 use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
 use lanemark_record::{
-    Answer, Bytes, Ceiling, CeilingKind, Detail, Dropped, Quantity, Summary, Tlps, WaitShare, doubts,
+    Answer, Bytes, Ceiling, CeilingKind, Detail, Direction, Dropped, LinkUse, Quantity, Summary, Tlps, WaitShare,
+    doubts,
 };
 use lanemark_units::Ticks;
 
@@ -140,6 +141,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
             completions: traffic.completion_tlps,
             payload_bytes: traffic.payload_bytes,
         }),
+        links: samples.links.iter().map(link_use).collect(),
         bytes: samples.confirmed.map(|confirmed| Bytes {
             claimed_bytes: confirmed.claimed_bytes,
             confirmed_bytes: confirmed.confirmed_bytes,
@@ -157,6 +159,19 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
     };
     delivery::tell(&mut answer, samples.delivery);
     answer
+}
+
+fn link_use(used: &lanemark_machine::LinkUse) -> LinkUse {
+    LinkUse {
+        link: used.link.clone(),
+        direction: match used.direction {
+            lanemark_machine::Direction::Downstream => Direction::Down,
+            lanemark_machine::Direction::Upstream => Direction::Up,
+        },
+        tlp_share_percent: 100.0 * used.tlp_share(),
+        dllp_share_percent: 100.0 * used.dllp_share(),
+        payload_rate_bytes_per_s: used.payload_rate_bytes_per_s(),
+    }
 }
 
 /// The causes with their share of the samples' time, largest first.

@@ -7,6 +7,7 @@ use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
+use lanemark_sim::ConfigWrite;
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 
@@ -30,10 +31,14 @@ pub enum Command {
     Predict(BenchArgs),
     /// Ask published results again and compare
     Reproduce(ReproduceArgs),
-    /// Fit parameters of a platform to published figures or to a record
+    /// Fit parameters of a platform to published figures, a record or a table of figures
     Fit(FitArgs),
     /// What is plugged in, what is wrong with it, and what would mend it; changes nothing
     Doctor(DoctorArgs),
+    /// Show each TLP and each wait of one case on a simulated platform, or read a capture of TLPs
+    Trace(TraceArgs),
+    /// The configuration space of a simulated platform, as lspci -xxxx prints that of a machine
+    Lspci(LspciArgs),
     /// Render a record
     Report(ReportArgs),
     /// Say what became faster or slower from one record to another
@@ -54,6 +59,30 @@ pub struct BenchArgs {
     /// What to ask; may be given several times [default: what 'lanemark questions' does not mark]
     #[arg(long = "question", value_name = "NAME", value_delimiter = ',')]
     pub questions: Vec<String>,
+    #[command(flatten)]
+    pub axes: AxisArgs,
+    /// Write to a register of a simulated port first: BDF+CAP_EXP+8.w=VALUE:MASK, hexadecimal; 'lanemark lspci' lists the
+    /// ports; may be given several times
+    #[arg(long, value_name = "WRITE", value_delimiter = ',')]
+    pub setpci: Vec<ConfigWrite>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Write the record to a file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Write the report to this file [default: report.html, unless --json is given]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    #[command(flatten)]
+    pub card: CardArgs,
+}
+
+/// Which cases of a question.
+#[derive(Debug, Arguments)]
+pub struct AxisArgs {
     /// Sizes of one transfer: 64..4MiB (doubling), 64..4MiB*4, or 64,4KiB
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<SizeRange>,
@@ -75,19 +104,32 @@ pub struct BenchArgs {
     /// Who moves bytes where, all at once: 0:host,host:1,0:1 (card 0 to card 1), ...
     #[arg(long, value_name = "FLOWS", value_delimiter = ',')]
     pub flows: Vec<Flow>,
-    /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub json: bool,
-    /// Write the record to a file
-    #[arg(long, value_name = "FILE")]
-    pub record: Option<PathBuf>,
-    /// Write the report to this file [default: report.html, unless --json is given]
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+}
+
+#[derive(Debug, Arguments)]
+pub struct TraceArgs {
+    /// Whom to trace: a built-in platform or a platform file
+    #[arg(long, value_name = "PLATFORM", required_unless_present = "read")]
+    pub on: Option<String>,
+    /// What to ask; of several cases the first is traced
+    #[arg(long, value_name = "NAME", required_unless_present = "read")]
+    pub question: Option<String>,
     #[command(flatten)]
-    pub sampling: SamplingArgs,
-    #[command(flatten)]
-    pub card: CardArgs,
+    pub axes: AxisArgs,
+    /// Passes of the case; of devices' transfers, how many transfers [default: as many as move 4KiB, 8 at most]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub passes: Option<u64>,
+    /// The link whose TLPs to show, by the slot or switch below it [default: all; for .pcapng that of the card asked]
+    #[arg(long, value_name = "NAME")]
+    pub link: Option<String>,
+    /// Write to this file: .pcapng (TLPs of one link), .json (for Perfetto and Chrome), .txt
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print this capture, and how long its requests took, and trace nothing
+    #[arg(long, value_name = "FILE.pcapng",
+        conflicts_with_all = ["on", "question", "passes", "link", "output", "sizes", "memory_type", "access", "fence", "align",
+            "region", "flows"])]
+    pub read: Option<PathBuf>,
 }
 
 /// How real targets are sampled.
@@ -211,8 +253,8 @@ pub struct ReproduceArgs {
 
 #[derive(Debug, Arguments)]
 pub struct FitArgs {
-    /// Papers whose parameters to fit again, or records to fit a platform's parameters to
-    #[arg(value_name = "PAPER|RECORD", required = true)]
+    /// Papers whose parameters to fit again, or records, or tables (.csv) of DMA figures, to fit a platform's parameters to
+    #[arg(value_name = "PAPER|RECORD|TABLE", required = true)]
     pub papers: Vec<String>,
     /// For records: the platform whose parameters to fit
     #[arg(long, value_name = "PLATFORM")]
@@ -291,6 +333,19 @@ pub enum AtLeast {
     Minor,
     /// Anything
     Hint,
+}
+
+#[derive(Debug, Arguments)]
+pub struct LspciArgs {
+    /// A built-in platform or a platform file
+    #[arg(long = "on", value_name = "PLATFORM", default_value = "card-gen5-x16")]
+    pub on: String,
+    /// Write to a register first: BDF+CAP_EXP+8.w=VALUE:MASK, hexadecimal; may be given several times
+    #[arg(long, value_name = "WRITE", value_delimiter = ',')]
+    pub setpci: Vec<ConfigWrite>,
+    /// Write it to this file instead of printing it; 'lspci -F' and 'lanemark doctor --from' read such files
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]

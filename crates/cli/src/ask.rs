@@ -1,6 +1,6 @@
 //! `bench`, `predict` and `report`: questions to targets, answers to a record, a record to what people read.
 
-use crate::args::{BenchArgs, ReportArgs};
+use crate::args::{AxisArgs, BenchArgs, ReportArgs};
 use crate::card::{self, Card};
 use crate::failure::{Failure, say};
 use crate::input;
@@ -117,13 +117,13 @@ impl Run {
     fn new(args: &BenchArgs, usual: &[&str], interrupted: &Arc<AtomicBool>) -> Result<Run, Failure> {
         card::check(args)?;
         let questions = questions(&args.questions)?;
-        let axes = axes(args);
+        let axes = axes(&args.axes);
         let names: Vec<&str> =
             if args.on.is_empty() { usual.to_vec() } else { args.on.iter().map(String::as_str).collect() };
         let mut targets: Vec<Target> = Vec::new();
         let mut skipped = Vec::new();
         for name in names {
-            match Target::open(name, &args.card, interrupted) {
+            match Target::open(name, &args.card, &args.setpci, interrupted) {
                 Ok(target) if targets.iter().any(|other| other.facts().name == target.facts().name) => {
                     return Err(Failure::Usage(format!("two targets are called '{}'", target.facts().name)));
                 }
@@ -217,7 +217,7 @@ impl Run {
         let with_limit = answers.into_iter().zip(cases).map(|(answer, case)| {
             let mut answer = answer?;
             answer.formula = self.formula(place, question, case);
-            if question.quantity == Quantity::Bandwidth {
+            if question.quantity == Quantity::Bandwidth || answer.delivered_rate_bytes_per_s.is_some() {
                 answer.hold_against(self.ceiling(place, case)?);
             }
             Ok(answer)
@@ -263,7 +263,7 @@ impl Run {
             return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
         }
         if let Some(platform) = &target.platform {
-            let transfers = case.transfers(1);
+            let transfers = case.counted_transfers();
             let computed = match transfers.as_slice() {
                 [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
                 [_, ..] => lanemark_model::shared_ceiling(platform, &transfers),
@@ -309,6 +309,7 @@ impl Run {
         self.record.advice = lanemark_advise::best_ways(&self.record);
         self.record.findings = lanemark_advise::cliffs(&self.record);
         self.record.findings.extend(lanemark_advise::buffers(&self.record));
+        self.record.findings.extend(lanemark_advise::crossovers(&self.record));
         let Judged { impossible, others } = judged(&self.record);
         self.record.warnings.extend(impossible.iter().chain(&others).cloned());
         // What cannot be kept in a file can still be read on the screen.
@@ -396,7 +397,7 @@ fn effort(args: &BenchArgs) -> Effort {
     }
 }
 
-pub fn axes(args: &BenchArgs) -> Axes {
+pub fn axes(args: &AxisArgs) -> Axes {
     let fences: Vec<Option<Fence>> = args.fence.iter().map(|fence| fence.0).collect();
     Axes {
         sizes: args.sizes.as_ref().map(|sizes| sizes.bytes().to_vec()),

@@ -2,7 +2,7 @@
 
 use crate::args::{AtLeast, DoctorArgs};
 use crate::ask::terminal_width;
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::output;
 use lanemark_advise::doctor::{Ask, RoundTrip, as_platform, diagnose};
 use lanemark_inventory::{Inventory, InventoryError};
@@ -20,7 +20,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let inventory = read(args.from.as_deref())?;
     if let Some(address) = args.as_platform {
         let text = as_platform(&inventory, address).map_err(|error| Failure::Usage(error.to_string()))?;
-        return write(&text, args.output.as_deref());
+        return output::text(&text, args.output.as_deref());
     }
     let earlier = args.earlier.as_deref().map(|path| read(Some(path))).transpose()?;
     let mut ask = Ask { cpus: args.cpus.clone(), earlier: earlier.as_ref(), fields: args.json, ..Ask::default() };
@@ -44,13 +44,6 @@ fn read(from: Option<&Path>) -> Result<Inventory, Failure> {
         Some(path) => Inventory::from_path(path).map_err(|error| Failure::Usage(error.to_string())),
         None => Inventory::of_this_machine().map_err(|error: InventoryError| Failure::Absent(error.to_string())),
     }
-}
-
-fn write(text: &str, path: Option<&Path>) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(std::io::stdout().lock().write_all(text.as_bytes())?) };
-    file::write_whole(path, text.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
-    say(&format!("wrote {}", path.display()));
-    Ok(())
 }
 
 /// Whether the machine is as good as somebody wants it.

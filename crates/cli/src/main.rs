@@ -10,9 +10,11 @@ mod doctor;
 mod failure;
 mod input;
 mod listing;
+mod lspci;
 mod output;
 mod paper;
 mod target;
+mod trace;
 mod unknown;
 mod work;
 
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Trace(args) => trace::trace(&args),
+        Command::Lspci(args) => lspci::lspci(&args),
         Command::Report(args) => ask::report(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Platforms => listing::platforms(),

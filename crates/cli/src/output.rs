@@ -1,6 +1,8 @@
 //! Files to be written: whether they can be is better known before a measurement than after it.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
+use lanemark_record::file;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Refuses what cannot be written, and what would overwrite another file of the same command.
@@ -42,4 +44,12 @@ fn real(path: &Path) -> PathBuf {
 
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a text to a file, whole or not at all, or to standard output.
+pub fn text(text: &str, path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(std::io::stdout().lock().write_all(text.as_bytes())?) };
+    file::write_whole(path, text.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
+    say(&format!("wrote {}", path.display()));
+    Ok(())
 }

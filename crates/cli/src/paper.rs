@@ -164,6 +164,10 @@ fn fit_record(args: &FitArgs, name: &str) -> Result<Solved, Failure> {
                        or give a platform file in which some are unknown";
         return Err(usage(message.to_owned()));
     };
+    if input::is_table(Path::new(name)) {
+        let message = "a table is fitted to by a platform file in which numbers are unknown, not with --parameter";
+        return Err(usage(message.to_owned()));
+    }
     let record = input::record(Path::new(name))?;
     let platform = platform(on)?;
     let problem = OfRecord::new(&record, args.of.as_deref(), &platform, &args.parameters)
@@ -182,7 +186,8 @@ fn fit_record(args: &FitArgs, name: &str) -> Result<Solved, Failure> {
 }
 
 fn parameters(problem: &Fitting) -> Vec<Parameter> {
-    problem.parameters().into_iter().map(|(name, start, low, high)| Parameter { name, start, low, high }).collect()
+    let parameter = |(name, start, low, high)| Parameter { name, start, low, high, step_share: 1e-4 };
+    problem.parameters().into_iter().map(parameter).collect()
 }
 
 /// A logarithm of ours over theirs as the difference in percent.

@@ -7,9 +7,9 @@ use crate::input;
 use lanemark_hw::HostMemory;
 use lanemark_machine::{Clockwork, Facts, Machine};
 use lanemark_model::FormulaMachine;
-use lanemark_platform::{Draft, PRESETS, Platform, PlatformError};
-use lanemark_record::{Origins, Target as TargetRecord, TargetKind};
-use lanemark_sim::SimulatedMachine;
+use lanemark_platform::{Draft, LinkEnds, PRESETS, Platform, PlatformError};
+use lanemark_record::{Link, Origins, Target as TargetRecord, TargetKind};
+use lanemark_sim::{ConfigWrite, SimulatedMachine, setpci};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,8 +27,17 @@ pub struct Target {
 }
 
 impl Target {
-    /// Opens a target by name; `interrupted` ends long measurements.
-    pub fn open(name: &str, card: &CardArgs, interrupted: &Arc<AtomicBool>) -> Result<Target, Failure> {
+    /// Opens a target by name, a simulated one after these writes to its ports; `interrupted` ends long measurements.
+    pub fn open(
+        name: &str,
+        card: &CardArgs,
+        writes: &[ConfigWrite],
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<Target, Failure> {
+        let is_real = name == "host" || card::address(name).is_some();
+        if is_real && !writes.is_empty() {
+            return Err(not_written(name));
+        }
         if name == "host" {
             let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
             let machine = Box::new(host.interrupted_by(Arc::clone(interrupted)));
@@ -38,7 +47,7 @@ impl Target {
             let (machine, card) = card::open(address, card, interrupted)?;
             return Ok(Target { machine, formula: None, platform: None, card: Some(card) });
         }
-        let platform = platform(name)?;
+        let platform = platform_after(name, writes)?;
         let machine = SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
         let machine = machine.interrupted_by(Arc::clone(interrupted));
         let formula = FormulaMachine::new(&platform, machine.facts());
@@ -67,13 +76,33 @@ impl Target {
             platform: self.platform.as_ref().map(Platform::to_json),
             origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted, unknown: 0 }),
             card: self.card.as_ref().map(|card| card.to_record(facts)),
+            links: self.platform.as_ref().map(links).unwrap_or_default(),
         }
     }
+}
+
+/// The links of a platform.
+fn links(platform: &Platform) -> Vec<Link> {
+    let link = |link: LinkEnds| {
+        let (generation, width_lanes) = platform.trained_at(link);
+        Link { name: link.below.to_owned(), above: link.above.to_owned(), generation, width_lanes }
+    };
+    platform.links().into_iter().map(link).collect()
 }
 
 /// A platform by preset name or file.
 pub fn platform(name: &str) -> Result<Platform, Failure> {
     draft(name)?.complete().map_err(|error| refused(&error))
+}
+
+/// Real machines are not written to.
+pub fn not_written(name: &str) -> Failure {
+    Failure::Usage(format!("--setpci: '{name}' is real, and Lanemark writes to simulated ports only; use setpci"))
+}
+
+/// The same after these writes to its ports.
+pub fn platform_after(name: &str, writes: &[ConfigWrite]) -> Result<Platform, Failure> {
+    setpci(&platform(name)?, writes).map_err(|error| Failure::Usage(format!("--setpci {error}")))
 }
 
 fn refused(error: &PlatformError) -> Failure {

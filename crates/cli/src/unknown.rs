@@ -6,7 +6,7 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
 use crate::target::draft;
-use lanemark_fit::{FillError, Filled, fill_in};
+use lanemark_fit::{Errors, FillError, Filled, Measured, fill_in};
 use lanemark_platform::{Draft, Origin};
 use lanemark_record::file;
 use serde_json::json;
@@ -28,7 +28,7 @@ pub fn wanted(args: &FitArgs) -> Result<Option<Draft>, Failure> {
 /// `lanemark fit RECORD --on FILE`
 pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     let [name] = args.papers.as_slice() else {
-        return Err(Failure::Usage("unknown numbers are fitted to one record: name one".to_owned()));
+        return Err(Failure::Usage("unknown numbers are fitted to one record or table: name one".to_owned()));
     };
     let path = Path::new(name);
     if let Some(write) = &args.write {
@@ -39,9 +39,12 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     for (key, value) in &args.assume {
         draft = draft.fill(key, *value, &origin).map_err(|error| Failure::Usage(error.to_string()))?;
     }
-    let record = input::record(path)?;
     let bar = spinner(format!("{name}: {} unknown numbers", draft.unknowns().len()));
-    let filled = fill_in(name, &record, args.of.as_deref(), &draft, args.assume_rest);
+    let filled = if input::is_table(path) {
+        fill_in(name, &Measured::Table(&input::table(path)?), &draft, args.assume_rest)
+    } else {
+        fill_in(name, &Measured::Record(&input::record(path)?, args.of.as_deref()), &draft, args.assume_rest)
+    };
     bar.finish_and_clear();
     let filled = filled.map_err(|error| match error {
         FillError::Record(error) => Failure::Usage(format!("{name}: {error}")),
@@ -70,29 +73,55 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
     let told = |key: &String| !is_open(key) && !filled.assumed.contains(key);
     for found in filled.fit.found.iter().filter(|found| told(&found.name)) {
         let (least, most) = found.leave_one_out;
-        writeln!(out, "  {} = {:.5} ({least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
+        let within = found.within_95.map(|(least, most)| format!("{least:.5} to {most:.5} with 95 %, "));
+        let within = within.unwrap_or_default();
+        writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
     }
     for key in &filled.beyond {
-        writeln!(out, "  {key} is wanted beyond where it is sought: is the platform that of the record?")?;
+        writeln!(out, "  {key} is wanted beyond where it is sought: is the platform that of the data?")?;
     }
     let state = if filled.assumed.is_empty() { "unknown still" } else { "assumed" };
     let (sums, alone): (Vec<_>, Vec<_>) = filled.fit.loose.iter().partition(|set| set.free < set.names.len());
     for set in sums {
         let (names, free, of) = (set.names.join(", "), set.free, set.names.len());
-        writeln!(
-            out,
-            "  {state}: {names}; know {free} of these {of} (--assume KEY=VALUE) and the record tells the rest"
-        )?;
+        writeln!(out, "  {state}: {names}; know {free} of these {of} (--assume KEY=VALUE) and the data tell the rest")?;
+        apart(out, filled, &set.names)?;
     }
     let alone: Vec<String> = alone.iter().flat_map(|set| set.names.clone()).collect();
     if !alone.is_empty() {
         writeln!(out, "  {state}: {}; no answer tells (--assume KEY=VALUE)", alone.join(", "))?;
+        apart(out, filled, &alone)?;
     }
     writeln!(out)?;
     out.write_all(lanemark_report::residual_table(&filled.residuals, terminal_width()).as_bytes())?;
+    if let Some((fitted, held_out, verdict)) = filled.halves() {
+        writeln!(out, "\nevery second size was held out, and comes out so:\n")?;
+        out.write_all(lanemark_report::residual_table(&filled.held_out, terminal_width()).as_bytes())?;
+        writeln!(out, "\nfitted to: {}", in_words(&fitted))?;
+        writeln!(out, "held out:  {}", in_words(&held_out))?;
+        writeln!(out, "{}", verdict.sentence())?;
+    }
     let [given, assumed, fitted, unknown] = filled.draft.origins();
     writeln!(out, "\n{given} numbers given, {assumed} assumed, {fitted} fitted, {unknown} unknown")?;
     Ok(())
+}
+
+/// What would tell numbers that are open.
+fn apart(out: &mut impl Write, filled: &Filled, keys: &[String]) -> Result<(), Failure> {
+    for (key, what) in keys.iter().filter_map(|key| Some((key, filled.told_by(key)?))) {
+        writeln!(out, "    {key} is told by {what}")?;
+    }
+    Ok(())
+}
+
+fn in_words(errors: &Errors) -> String {
+    let Errors { count, median_percent, worst_percent } = errors;
+    format!("{count} figures, median error {median_percent:.1} %, worst {worst_percent:.1} %")
+}
+
+fn errors_to_json(errors: &Errors) -> serde_json::Value {
+    let Errors { count, median_percent, worst_percent } = errors;
+    json!({"count": count, "median_percent": median_percent, "worst_percent": worst_percent})
 }
 
 fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
@@ -107,13 +136,24 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
             "value": found.value,
             "at_bound": found.at_bound,
             "leave_one_out": [found.leave_one_out.0, found.leave_one_out.1],
+            "within_95": found.within_95.map(|(least, most)| [least, most]),
         })).collect::<Vec<_>>(),
-        "open": loose.map(|set| json!({"keys": set.names, "free": set.free})).collect::<Vec<_>>(),
+        "open": loose.map(|set| json!({
+            "keys": set.names,
+            "free": set.free,
+            "told_by": set.names.iter().map(|key| filled.told_by(key)).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
         "assumed": filled.assumed,
         "beyond": filled.beyond,
         "unknown": filled.draft.unknowns().iter().map(|unknown| &unknown.key).collect::<Vec<_>>(),
         "origins": {"given": given, "assumed": assumed, "fitted": fitted, "unknown": unknown},
         "residuals": filled.residuals,
+        "held_out": filled.held_out,
+        "halves": filled.halves().map(|(fitted, held_out, verdict)| json!({
+            "fitted": errors_to_json(&fitted),
+            "held_out": errors_to_json(&held_out),
+            "verdict": verdict.name(),
+        })),
         "draft": filled.draft.to_json(),
     })
 }

@@ -96,7 +96,9 @@ fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task
 
 /// What a case touches, in words.
 fn touched(facts: &Facts, case: &Case) -> String {
-    if matches!(case.through, Through::Dma { .. }) && case.flows.iter().any(|flow| flow.peer == Peer::Host) {
+    if matches!(case.through, Through::Dma { .. } | Through::DmaCall { .. } | Through::Loaded { .. })
+        && case.flows.iter().any(|flow| flow.peer == Peer::Host)
+    {
         return "the memory that is lent".to_owned();
     }
     let region = facts.regions.iter().find(|region| region.at == case.region);

@@ -6,7 +6,7 @@ use lanemark_machine::{Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Answer, Detail};
-use lanemark_sim::SimulatedMachine;
+use lanemark_sim::{ConfigWrite, NoConfigWrite, SimulatedMachine, setpci};
 
 /// What came out, in the figure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,8 +38,14 @@ pub(crate) fn simulated(platform: &Platform, wanted: &Ask, size: Option<u64>) ->
     figure_of(&answer, wanted.figure).ok_or_else(|| "the answer has no such figure".to_owned())
 }
 
-/// The platform with the numbers that are others for this figure.
+/// The platform with the numbers that are others for this figure, after its writes to ports.
 fn changed(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
+    let platform = with_numbers(platform, wanted)?;
+    let writes = wanted.setpci.iter().map(|text| text.parse()).collect::<Result<Vec<ConfigWrite>, NoConfigWrite>>();
+    setpci(&platform, &writes.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
+}
+
+fn with_numbers(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
     wanted.with.iter().try_fold(platform.clone(), |platform, (key, value)| {
         let origin = Origin::Given("the figure's own condition".to_owned());
         platform.with(key, *value, origin).map_err(|error| error.to_string())
@@ -60,13 +66,22 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
         Some("poll") => Through::Poll,
         Some("mmap") => Through::Mmap,
         Some("dma") => Through::Dma { window: 0, under_way: None },
-        Some(other) => return Err(format!("'{other}' is no way through: user, driver, poll, mmap, dma")),
+        Some("loads") => Through::Loads,
+        // Who asks a device and is told of the end is named as records name it.
+        Some(other) if other.starts_with("dma_") => Through::Dma { window: 0, under_way: None },
+        Some(other) => {
+            return Err(format!("'{other}' is no way through: user, driver, poll, mmap, loads, dma, dma_..."));
+        }
     };
     let is_dma = |through: Through| matches!(through, Through::Dma { .. });
     let size = size.or(wanted.size);
     let axes = Axes {
         // The usual cases of a driver question include the sizes that figures are given for.
-        sizes: if through == Through::User || is_dma(through) { size.map(|size| vec![size]) } else { None },
+        sizes: if matches!(through, Through::User | Through::Loads) || is_dma(through) {
+            size.map(|size| vec![size])
+        } else {
+            None
+        },
         memory_types: one(wanted.memory_type.clone())
             .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
             .transpose()
@@ -85,7 +100,8 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
             .transpose()
             .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,
     };
-    let is_wanted = |case: &Case| case.through == through || is_dma(case.through) && is_dma(through);
+    let is_asked = |case: &Case| wanted.through.as_deref().is_some_and(|named| case.way().through == named);
+    let is_wanted = |case: &Case| case.through == through || is_asked(case);
     let fits = |case: &Case| is_wanted(case) && size.is_none_or(|size| case.size == size);
     let mut cases = (question.cases)(facts, &axes).into_iter().filter(fits);
     let case = cases.next().ok_or_else(|| format!("{} has no such case on {}", question.name, facts.name))?;
@@ -99,12 +115,16 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
     Ok((question, case, Effort { simulated_passes: passes, ..Effort::default() }))
 }
 
+/// Nanoseconds of a millisecond.
+const NS_PER_MS: f64 = 1e6;
+
 /// Bytes of a MiB.
 const MIB: f64 = (1 << 20) as f64;
 
 fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
     Some(match wanted {
         Wanted::LatencyNs => answer.latency_ns?.median,
+        Wanted::LatencyMs => answer.latency_ns?.median / NS_PER_MS,
         Wanted::IssueGbPerS => answer.issue_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredGbPerS => answer.delivered_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredMibPerS => answer.delivered_rate_bytes_per_s?.median / MIB,

@@ -135,7 +135,7 @@ pub struct Ask {
     pub memory_type: Option<String>,
     /// The fence, or `none`.
     pub fence: Option<String>,
-    /// `driver`, `poll`, or `user`.
+    /// `user`, `driver`, `poll`, `mmap`, `loads` or `dma`; or, where a core asks a device, what records call it: `dma_uc_call_flag`.
     pub through: Option<String>,
     /// The region, by name.
     pub region: Option<String>,
@@ -144,6 +144,9 @@ pub struct Ask {
     /// Numbers of the platform that are others for this figure, by their paths.
     #[serde(default)]
     pub with: BTreeMap<String, f64>,
+    /// Writes to registers of its ports before, as `--setpci` takes them.
+    #[serde(default)]
+    pub setpci: Vec<String>,
     /// Bytes; for columns the row's size.
     pub size: Option<u64>,
     /// Passes between two time stamps.
@@ -160,6 +163,8 @@ pub struct Ask {
 pub enum Wanted {
     /// Median latency or overhead in ns.
     LatencyNs,
+    /// The same in ms.
+    LatencyMs,
     /// Median issue rate in GB/s.
     IssueGbPerS,
     /// Median delivered rate in GB/s.

@@ -14,6 +14,7 @@ mod figure;
 mod fitting;
 mod here;
 mod paper;
+mod payload_rule;
 mod reproduce;
 mod rules;
 

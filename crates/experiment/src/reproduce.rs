@@ -158,16 +158,27 @@ fn apply_rules(platform: &Platform, figure: &Figure, mut row: Row) -> Result<Row
         let rule = RULES.iter().find(|rule| rule.name == name).ok_or_else(|| format!("there is no rule '{name}'"))?;
         match (rule.check)(platform) {
             Ok(what) => seen.push(what),
+            Err(what) if figure.known_gap => {
+                row.verdict = Verdict::KnownGap;
+                seen.push(format!("{what}; see DEVIATIONS.md"));
+            }
             Err(what) => {
                 row.verdict = Verdict::Disagrees;
                 seen.push(format!("BROKEN {name}: {what}"));
             }
         }
     }
+    if figure.known_gap && row.verdict == Verdict::Agrees {
+        row.verdict = Verdict::Disagrees;
+        seen.push(CLOSED.to_owned());
+    }
     row.note =
         [row.note, seen.join("; ")].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
     Ok(row)
 }
+
+/// A gap that has closed is news: the experiment must say so.
+const CLOSED: &str = "listed as a known gap, but it has closed: take it off the list";
 
 fn judge(row: &mut Row, sic: bool, known_gap: bool) {
     let theirs = row.corrected.or(row.published);
@@ -180,8 +191,7 @@ fn judge(row: &mut Row, sic: bool, known_gap: bool) {
         _ if sic => Verdict::Sic,
         (Some(error), Some(tolerance)) if error.abs() <= tolerance => {
             if known_gap {
-                // A gap that has closed is news: the experiment must say so.
-                row.note.push_str("listed as a known gap, but it has closed: take it off the list");
+                row.note.push_str(CLOSED);
                 Verdict::Disagrees
             } else {
                 Verdict::Agrees

@@ -3,12 +3,15 @@
 //! Each rule builds its own board, does what the rule is about, and looks. A rule that holds says what it
 //! saw.
 
+use crate::asked::simulated;
+use crate::figure::{Ask, Wanted};
 use lanemark_machine::{Access, Fence, Lane, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
 use lanemark_platform::spec::Vendor;
 use lanemark_platform::{Origin, Platform, RegionKind};
 use lanemark_sim::{Board, SimulatedMachine, TlpKind};
-use lanemark_units::{BarOffset, MemoryType, Ticks};
+use lanemark_units::{BarOffset, MemoryType, Ticks, format_size};
+use std::collections::BTreeMap;
 
 /// A rule by name.
 #[derive(Clone, Copy)]
@@ -38,7 +41,10 @@ pub const RULES: &[Rule] = &[
     Rule { name: "side_effects_need_uc", check: side_effects_need_uc },
     Rule { name: "mtrr_and_pat_make_the_type", check: mtrr_and_pat_make_the_type },
     Rule { name: "lines_in_flight_are_the_buffers", check: lines_in_flight_are_the_buffers },
+    Rule { name: "peers_exchange_payloads_that_the_root_refuses", check: crate::payload_rule::check },
     Rule { name: "memcpy_makes_the_counted_stores", check: memcpy_makes_the_counted_stores },
+    Rule { name: "loads_beat_dma_from_128_to_512_bytes", check: loads_beat_dma_from_128_to_512_bytes },
+    Rule { name: "dma_beats_loads_from_1_kib", check: dma_beats_loads_from_1_kib },
 ];
 
 /// A board, the region it works on, and shorthands.
@@ -391,4 +397,41 @@ fn memcpy_makes_the_counted_stores(platform: &Platform) -> Result<String, String
         counts == [8, 16, 13, 21, 37] && strings,
         format!("{}: {counts:?} stores for 64 B to 1 KiB, rep movsb from 2 KiB", variant.name()),
     )
+}
+
+fn loads_beat_dma_from_128_to_512_bytes(platform: &Platform) -> Result<String, String> {
+    compared(platform, &[128, 256, 512], |loads, dma| loads < dma)
+}
+
+fn dma_beats_loads_from_1_kib(platform: &Platform) -> Result<String, String> {
+    compared(platform, &[1 << 10, 4 << 10, 64 << 10], |loads, dma| dma < loads)
+}
+
+/// Streaming loads from WC memory, and DMA that a program asks for and polls a word for: the time of each at these sizes.
+fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> Result<String, String> {
+    let ask = |through: &str, memory_type: Option<&str>, size| {
+        let wanted = Ask {
+            question: "dma_or_mmio".to_owned(),
+            access: None,
+            memory_type: memory_type.map(str::to_owned),
+            fence: None,
+            through: Some(through.to_owned()),
+            region: None,
+            flows: None,
+            with: BTreeMap::new(),
+            setpci: Vec::new(),
+            size: Some(size),
+            passes: None,
+            at_most_bytes: None,
+            figure: Wanted::LatencyNs,
+        };
+        simulated(platform, &wanted, None)
+    };
+    let (mut seen, mut all_hold) = (Vec::new(), true);
+    for size in sizes {
+        let (loads, dma) = (ask("loads", Some("wc"), *size)?, ask("dma_uc_list_flag", None, *size)?);
+        all_hold &= holds(loads, dma);
+        seen.push(format!("{}: loads {loads:.0} ns, DMA {dma:.0} ns", format_size(*size)));
+    }
+    hold(all_hold, seen.join("; "))
 }

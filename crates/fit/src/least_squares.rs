@@ -1,6 +1,6 @@
 //! Least squares within bounds: Levenberg-Marquardt, and what the data say about the result.
 
-use crate::loose::{Loose, loose};
+use crate::loose::{Loose, told};
 
 /// One number to be found.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,9 @@ pub struct Parameter {
     pub low: f64,
     /// The most it may be.
     pub high: f64,
+    /// The step of derivatives, as a share of the value, or of the bounds' distance where that is 0: large enough for what
+    /// is fitted to notice, and to stand out from how it jumps.
+    pub step_share: f64,
 }
 
 /// What was found for one parameter.
@@ -26,6 +29,9 @@ pub struct Found {
     pub at_bound: bool,
     /// The least and the most it is when any one datum is left out.
     pub leave_one_out: (f64, f64),
+    /// Between which values it lies with 95 % confidence, if errors of the data are independent and alike; `None`
+    /// where the data do not tell it, or none are to spare.
+    pub within_95: Option<(f64, f64)>,
 }
 
 /// The result of a fit.
@@ -80,6 +86,12 @@ pub enum FitError {
 /// The search ends when a step gains less than this share of the sum of squares.
 const GAIN: f64 = 1e-6;
 
+/// The search of many data ends, too, where their errors are this small on average, as a share: no measurement is better.
+const SMALL: f64 = 1e-4;
+
+/// A first search ends when a step gains less than this share of the sum of squares.
+const FIRST_GAIN: f64 = 0.02;
+
 /// Cosine between two columns of sensitivities above which the data cannot tell the parameters apart.
 const INSEPARABLE: f64 = 0.999;
 
@@ -91,7 +103,7 @@ const INSEPARABLE: f64 = 0.999;
 ///
 /// ```
 /// use lanemark_fit::{Parameter, fit};
-/// let slope = Parameter { name: "slope".into(), start: 1.0, low: 0.1, high: 10.0 };
+/// let slope = Parameter { name: "slope".into(), start: 1.0, low: 0.1, high: 10.0, step_share: 1e-4 };
 /// let data = [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)];
 /// let found = fit(&[slope], |p| Ok(data.iter().map(|(x, y)| (p[0] * x / y).ln()).collect())).unwrap();
 /// assert!((found.found[0].value - 2.0).abs() < 1e-9);
@@ -132,7 +144,7 @@ fn solve_within(
 ) -> Result<Fit, FitError> {
     for parameter in parameters {
         if !(parameter.low <= parameter.start && parameter.start <= parameter.high) {
-            let Parameter { name, start, low, high } = parameter.clone();
+            let Parameter { name, start, low, high, .. } = parameter.clone();
             return Err(FitError::Bounds { name, start, low, high });
         }
     }
@@ -144,41 +156,109 @@ fn solve_within(
     if data < parameters.len() {
         return Err(FitError::TooFewData { data, parameters: parameters.len() });
     }
-    let (values, left, jacobian) = search(parameters, start, &mut evaluate, None)?;
+    let least = if leave_one_out == LeaveOneOut::OneStep { data as f64 * SMALL * SMALL } else { 0.0 };
+    let (values, left, jacobian) = search(parameters, start, &mut evaluate, None, (GAIN, least))?;
+    let without = |skipped: usize| match leave_one_out {
+        LeaveOneOut::Searched => {
+            search(parameters, values.clone(), &mut evaluate, Some(skipped), (GAIN, 0.0)).map(|found| found.0)
+        }
+        LeaveOneOut::OneStep => Ok(one_step(parameters, &values, &left, &jacobian, skipped)),
+    };
+    let ranges = ranges(&values, left.len(), without)?;
+    Ok(judged(parameters, &values, left, &jacobian, ranges))
+}
+
+/// About where a search ends, and the sum of squares there.
+///
+/// # Errors
+/// As [`fit`].
+pub(crate) fn scout(
+    parameters: &[Parameter],
+    mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Result<(Vec<f64>, f64), FitError> {
+    let mut evaluate = |values: &[f64]| {
+        residuals(values).map_err(|because| FitError::Evaluation { at: format!("{values:?}"), because })
+    };
+    let start: Vec<f64> = parameters.iter().map(|parameter| parameter.start).collect();
+    let (values, left, _) = search(parameters, start, &mut evaluate, None, (FIRST_GAIN, 0.0))?;
+    let left = sum_of_squares(&left, None);
+    Ok((values, left))
+}
+
+/// As [`fit_many`], with `values` that are found already.
+///
+/// # Errors
+/// As [`fit`].
+pub(crate) fn judge(
+    parameters: &[Parameter],
+    values: &[f64],
+    mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Result<Fit, FitError> {
+    let mut evaluate = |values: &[f64]| {
+        residuals(values).map_err(|because| FitError::Evaluation { at: format!("{values:?}"), because })
+    };
+    let left = evaluate(values)?;
+    if left.len() < parameters.len() {
+        return Err(FitError::TooFewData { data: left.len(), parameters: parameters.len() });
+    }
+    let jacobian = derivatives(parameters, values, &left, &mut evaluate)?;
+    let without = |skipped: usize| Ok(one_step(parameters, values, &left, &jacobian, skipped));
+    let ranges = ranges(values, left.len(), without)?;
+    Ok(judged(parameters, values, left, &jacobian, ranges))
+}
+
+/// The least and the most of each parameter when any one of so many data is left out.
+fn ranges(
+    values: &[f64],
+    data: usize,
+    mut without: impl FnMut(usize) -> Result<Vec<f64>, FitError>,
+) -> Result<Vec<(f64, f64)>, FitError> {
     let mut ranges: Vec<(f64, f64)> = values.iter().map(|value| (*value, *value)).collect();
-    if data > parameters.len() {
+    if data > values.len() {
         for skipped in 0..data {
-            let without = match leave_one_out {
-                LeaveOneOut::Searched => search(parameters, values.clone(), &mut evaluate, Some(skipped))?.0,
-                LeaveOneOut::OneStep => {
-                    let step = solve(&jacobian, &left, Some(skipped), 1e-6);
-                    moved(parameters, &values, &step)
-                }
-            };
-            for (range, value) in ranges.iter_mut().zip(without) {
+            for (range, value) in ranges.iter_mut().zip(without(skipped)?) {
                 *range = (range.0.min(value), range.1.max(value));
             }
         }
     }
-    let (inseparable, unseen) = separability(parameters, &values, &jacobian);
-    let loose = loose(parameters, &values, &jacobian, &left);
+    Ok(ranges)
+}
+
+/// One step on from the best values, without a datum.
+fn one_step(parameters: &[Parameter], values: &[f64], left: &[f64], jacobian: &Rows, skipped: usize) -> Vec<f64> {
+    moved(parameters, values, &solve(jacobian, left, Some(skipped), 1e-6))
+}
+
+/// What the derivatives say about the values.
+fn judged(
+    parameters: &[Parameter],
+    values: &[f64],
+    residuals: Vec<f64>,
+    jacobian: &Rows,
+    ranges: Vec<(f64, f64)>,
+) -> Fit {
+    let (inseparable, unseen) = separability(parameters, values, jacobian);
+    let told = told(parameters, values, jacobian, &residuals);
     let found = parameters
         .iter()
-        .zip(&values)
+        .zip(values)
         .zip(ranges)
-        .map(|((parameter, value), leave_one_out)| Found {
+        .zip(&told.within)
+        .map(|(((parameter, value), leave_one_out), within)| Found {
             name: parameter.name.clone(),
             value: *value,
             at_bound: *value <= parameter.low || *value >= parameter.high,
             leave_one_out,
+            within_95: within.map(|within| (value - within, value + within)),
         })
         .collect();
-    Ok(Fit { found, residuals: left, inseparable, unseen, loose })
+    Fit { found, residuals, inseparable, unseen, loose: told.loose }
 }
 
 type Rows = Vec<Vec<f64>>;
 
-fn sum_of_squares(residuals: &[f64], skipped: Option<usize>) -> f64 {
+/// Of the residuals, but one.
+pub(crate) fn sum_of_squares(residuals: &[f64], skipped: Option<usize>) -> f64 {
     residuals.iter().enumerate().filter(|(place, _)| Some(*place) != skipped).map(|(_, r)| r * r).sum()
 }
 
@@ -187,6 +267,7 @@ fn search(
     mut values: Vec<f64>,
     evaluate: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, FitError>,
     skipped: Option<usize>,
+    (gain, least): (f64, f64),
 ) -> Result<(Vec<f64>, Vec<f64>, Rows), FitError> {
     let mut left = evaluate(&values)?;
     let mut damping = 1e-3;
@@ -207,8 +288,8 @@ fn search(
             }
             damping *= 10.0;
         }
-        let gained = before - sum_of_squares(&left, skipped);
-        if !better || gained <= GAIN * before.max(f64::MIN_POSITIVE) {
+        let after = sum_of_squares(&left, skipped);
+        if !better || after <= least || before - after <= gain * before.max(f64::MIN_POSITIVE) {
             break;
         }
     }
@@ -222,7 +303,7 @@ fn moved(parameters: &[Parameter], values: &[f64], step: &[f64]) -> Vec<f64> {
     values.iter().zip(step).zip(parameters).map(of).collect()
 }
 
-/// Rows by datum, columns by parameter; steps of 1e-4 of the value or of the bounds' distance.
+/// Rows by datum, columns by parameter.
 fn derivatives(
     parameters: &[Parameter],
     values: &[f64],
@@ -232,7 +313,7 @@ fn derivatives(
     let mut rows = vec![vec![0.0; parameters.len()]; left.len()];
     for (column, parameter) in parameters.iter().enumerate() {
         let scale = if values[column] == 0.0 { parameter.high - parameter.low } else { values[column].abs() };
-        let mut step = scale * 1e-4;
+        let mut step = scale * parameter.step_share;
         if values[column] + step > parameter.high {
             step = -step;
         }
@@ -311,7 +392,7 @@ mod tests {
     use super::*;
 
     fn parameter(name: &str, start: f64, low: f64, high: f64) -> Parameter {
-        Parameter { name: name.to_owned(), start, low, high }
+        Parameter { name: name.to_owned(), start, low, high, step_share: 1e-4 }
     }
 
     /// y = fixed + slope * x

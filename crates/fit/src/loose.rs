@@ -21,13 +21,24 @@ const NOISE: f64 = 0.01;
 /// Share of a parameter's own direction that must lie open for the parameter to be open.
 const SHARE: f64 = 0.01;
 
-/// The sets, from the derivatives at the best values. Steps are relative to a parameter's value, so that
+/// What the data say about the best values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Told {
+    /// The sets that they leave open.
+    pub(crate) loose: Vec<Loose>,
+    /// Half of the interval that has each parameter with 95 % confidence; `None` for one that is open, and where
+    /// there are no more data than combinations.
+    pub(crate) within: Vec<Option<f64>>,
+}
+
+/// What the data tell, from the derivatives at the best values. Steps are relative to a parameter's value, so that
 /// large and small ones compare.
 ///
 /// With relative sensitivities J and an error s of each datum, a direction v of the parameters has the
-/// standard deviation s / |J v|; the directions of eigenvalues of J^T J below (s / 0.25)^2 are open. Source:
+/// standard deviation s / |J v|; the directions of eigenvalues of J^T J below (s / 0.25)^2 are open. The interval of a
+/// parameter is Student's t times the root of the sum of `v_i^2 s^2 / eigenvalue`, in open directions 1 at most. Source:
 /// linear least squares, any textbook.
-pub(crate) fn loose(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64>], residuals: &[f64]) -> Vec<Loose> {
+pub(crate) fn told(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64>], residuals: &[f64]) -> Told {
     let count = parameters.len();
     let mut matrix = vec![vec![0.0; count]; count];
     for row in jacobian {
@@ -37,8 +48,9 @@ pub(crate) fn loose(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f6
             }
         }
     }
-    let spare = residuals.len().saturating_sub(count).max(1) as f64;
-    let left = (residuals.iter().map(|residual| residual * residual).sum::<f64>() / spare).sqrt();
+    let left_over =
+        |spare: usize| (residuals.iter().map(|residual| residual * residual).sum::<f64>() / spare.max(1) as f64).sqrt();
+    let left = left_over(residuals.len().saturating_sub(count));
     let least = (left.max(NOISE) / TOLD).powi(2);
     let (eigenvalues, vectors) = eigen(matrix);
     let open: Vec<usize> = (0..count).filter(|k| eigenvalues[*k] < least).collect();
@@ -59,7 +71,35 @@ pub(crate) fn loose(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f6
         names: set.iter().map(|i| parameters[*i].name.clone()).collect(),
         free: (set.iter().map(|i| shared(*i, *i)).sum::<f64>().round() as usize).clamp(1, set.len()),
     };
-    sets.iter().map(named).collect()
+    let spare = residuals.len().saturating_sub(count - open.len());
+    let is_told = |i: usize| spare > 0 && sets.iter().all(|set| !set.contains(&i));
+    let error = left_over(spare);
+    let variance = |i: usize| {
+        let of = |k: usize| {
+            let along = error * error / eigenvalues[k].max(f64::MIN_POSITIVE);
+            // What is open is not off by more than itself, and pulls with it what it is not quite apart from.
+            vectors[i][k].powi(2) * if open.contains(&k) { along.min(1.0) } else { along }
+        };
+        (0..count).map(of).sum::<f64>()
+    };
+    let within = |i: usize| student_95(spare) * variance(i).sqrt() * values[i].abs();
+    Told {
+        loose: sets.iter().map(named).collect(),
+        within: (0..count).map(|i| is_told(i).then(|| within(i))).collect(),
+    }
+}
+
+/// How many standard deviations to both sides hold 95 % of Student's distribution with so many data to spare, within
+/// 0.6 %. Source: Abramowitz and Stegun, 26.7.5, around the normal distribution's 1.95996, and table 26.10 for the first
+/// five.
+fn student_95(spare: usize) -> f64 {
+    const FIRST: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
+    const NORMAL: f64 = 1.959_964;
+    if let Some(exact) = FIRST.get(spare.saturating_sub(1)) {
+        return *exact;
+    }
+    let (v, power) = (spare as f64, |n: i32| NORMAL.powi(n));
+    NORMAL + (power(3) + NORMAL) / (4.0 * v) + (5.0 * power(5) + 16.0 * power(3) + 3.0 * NORMAL) / (96.0 * v * v)
 }
 
 /// Eigenvalues of a symmetric matrix, and the eigenvectors as columns: Jacobi's rotations.
@@ -105,14 +145,15 @@ mod tests {
     use super::*;
 
     fn parameters(names: &[&str]) -> Vec<Parameter> {
-        let of = |name: &&str| Parameter { name: (*name).to_owned(), start: 1.0, low: 0.1, high: 10.0 };
+        let of =
+            |name: &&str| Parameter { name: (*name).to_owned(), start: 1.0, low: 0.1, high: 10.0, step_share: 1e-4 };
         names.iter().map(of).collect()
     }
 
     fn open(names: &[&str], rows: &[&[f64]]) -> Vec<(Vec<String>, usize)> {
         let jacobian: Vec<Vec<f64>> = rows.iter().map(|row| row.to_vec()).collect();
         let values = vec![1.0; names.len()];
-        let found = loose(&parameters(names), &values, &jacobian, &vec![0.0; rows.len()]);
+        let found = told(&parameters(names), &values, &jacobian, &vec![0.0; rows.len()]).loose;
         found.into_iter().map(|set| (set.names, set.free)).collect()
     }
 
@@ -148,5 +189,31 @@ mod tests {
         // One datum, an error of 1 %: a sensitivity of 0.04 gives a deviation of 25 %.
         assert_eq!(open(&["a"], &[&[0.0401]]), []);
         assert_eq!(open(&["a"], &[&[0.0399]]), [(vec!["a".to_owned()], 1)]);
+    }
+
+    #[test]
+    fn students_distribution_is_that_of_the_tables() {
+        for (spare, wanted) in
+            [(1, 12.706), (2, 4.303), (3, 3.182), (5, 2.571), (6, 2.447), (10, 2.228), (30, 2.042), (1000, 1.962)]
+        {
+            assert!((student_95(spare) / wanted - 1.0).abs() < 0.006, "{spare}: {}", student_95(spare));
+        }
+    }
+
+    #[test]
+    fn the_interval_of_a_mean_is_the_one_of_the_textbook() {
+        // Four data about one value, errors of +-1 %: 3.182 x sqrt(4e-4 / 3) / sqrt(4).
+        let rows = vec![vec![0.5]; 4];
+        let found = told(&parameters(&["a"]), &[2.0], &rows, &[0.01, -0.01, 0.01, -0.01]).within[0].unwrap();
+        let wanted = 3.182 * (4e-4_f64 / 3.0).sqrt() / 2.0 * 2.0;
+        assert!((found / wanted - 1.0).abs() < 0.005, "{found} {wanted}");
+    }
+
+    #[test]
+    fn what_is_open_and_what_has_no_data_to_spare_has_no_interval() {
+        let rows = vec![vec![1.0, 1.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, 0.0, 1.0]];
+        let found = told(&parameters(&["a", "b", "c"]), &[1.0; 3], &rows, &[0.01; 3]).within;
+        assert!(found[0].is_none() && found[1].is_none() && found[2].is_some(), "{found:?}");
+        assert_eq!(told(&parameters(&["a"]), &[1.0], &[vec![1.0]], &[0.0]).within, [None]);
     }
 }

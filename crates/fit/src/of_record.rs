@@ -1,21 +1,29 @@
-//! A record's answers as data for the parameters of a platform.
+//! A record's answers, or a table's figures, as data for the parameters of a platform.
 
-use crate::Parameter;
-use lanemark_bench::{Axes, Case, Effort, Question, ask, question};
-use lanemark_machine::Machine;
+use crate::held_out::held_out;
+use crate::table::Row;
+use crate::whole::{Grid, between};
+use crate::{Parameter, Table};
+use lanemark_bench::{Axes, Case, Effort, Question, Through, ask, question};
+use lanemark_machine::{Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_sim::SimulatedMachine;
 
-/// Answers of one target of a record, asked again of a platform while some of its numbers are varied.
+/// Answers of one target of a record, or figures of a table, asked again of a platform while some of its numbers are
+/// varied.
 #[derive(Clone)]
 pub struct OfRecord {
     platform: Platform,
     keys: Vec<String>,
+    /// What whole values each key may have.
+    grids: Vec<Grid>,
     /// Lowest, start and highest of each key; from a platform's own value where there are none.
     searched: Option<Vec<(f64, f64, f64)>>,
     data: Vec<Datum>,
+    /// Those that tell how good a fit to the others is.
+    held_out: Vec<Datum>,
 }
 
 #[derive(Clone)]
@@ -55,14 +63,6 @@ pub enum OfRecordError {
         /// What was asked for.
         key: String,
     },
-    /// Unknown numbers that no small step finds.
-    #[error("{platform}: {keys} are unknown whole numbers, which a fit cannot find: give each with --assume KEY=VALUE")]
-    UnknownWhole {
-        /// Which platform.
-        platform: String,
-        /// Which keys.
-        keys: String,
-    },
     /// Nothing in a platform file is unknown.
     #[error("{platform} has no unknown number: name those to fit with --parameter KEY")]
     NothingUnknown {
@@ -72,6 +72,20 @@ pub enum OfRecordError {
     /// What the platform says against the start of the search.
     #[error("{0}")]
     Start(String),
+    /// A figure that cannot be asked of the platform.
+    #[error(
+        "{place}: {question} of {size_bytes} B cannot be asked of {platform}: it has no [dma] or no [memory], or too little of it"
+    )]
+    NotAsked {
+        /// File and line.
+        place: String,
+        /// Which question.
+        question: &'static str,
+        /// Of which size.
+        size_bytes: u64,
+        /// Which platform.
+        platform: String,
+    },
     /// Nothing in the record can be asked of the platform.
     #[error(
         "none of the {answers} answers can be asked of {platform}: it has other regions, instructions or memory types"
@@ -83,6 +97,13 @@ pub enum OfRecordError {
         platform: String,
     },
 }
+
+/// The step of derivatives where cores move the bytes.
+const STEP_SHARE: f64 = 1e-4;
+
+/// The step of derivatives where devices do: one transfer goes while another one does, so their sum jumps by some
+/// hundredths of a percent, and a time is whole ticks.
+const TRANSFERS_STEP_SHARE: f64 = 0.02;
 
 impl OfRecord {
     /// The target of this name, or the only one.
@@ -126,50 +147,73 @@ impl OfRecord {
         }
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
         let data = data(platform, &answers)?;
-        Ok(OfRecord { platform: platform.clone(), keys: distinct, searched: None, data })
+        let grids = vec![None; distinct.len()];
+        Ok(OfRecord { platform: platform.clone(), keys: distinct, grids, searched: None, data, held_out: Vec::new() })
     }
 
-    /// The answers of `target` (or of the only one), to find every unknown number of `draft`: at most 12 of a
-    /// question, of up to 4 KiB, evenly spread.
+    /// The answers of `target` (or of the only one), to find every unknown number of `draft`: of a question about
+    /// cores at most 12, of up to 4 KiB, evenly spread; of one about devices' transfers all. Of a curve of six sizes and
+    /// more, every second size is held out.
     ///
     /// # Errors
-    /// [`OfRecordError`] if the target is not there, nothing or a whole number is unknown, or no answer can be
-    /// asked of the platform.
+    /// [`OfRecordError`] if the target is not there, nothing is unknown, or no answer can be asked of the platform.
     pub fn of_draft(record: &Record, target: Option<&str>, draft: &Draft) -> Result<OfRecord, OfRecordError> {
         let target = Self::target(record, target)?;
-        let unknowns = draft.unknowns();
-        let platform = || draft.name().to_owned();
-        let whole: Vec<&str> = unknowns.iter().filter(|row| row.is_whole).map(|row| row.key.as_str()).collect();
-        if !whole.is_empty() {
-            return Err(OfRecordError::UnknownWhole { platform: platform(), keys: whole.join(", ") });
-        }
-        if unknowns.is_empty() {
-            return Err(OfRecordError::NothingUnknown { platform: platform() });
-        }
-        let origin = Origin::Assumed("where the search begins".to_owned());
-        let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, row.start, &origin));
-        let started = started.and_then(Draft::complete).map_err(|error| OfRecordError::Start(error.to_string()))?;
+        let started = started(draft)?;
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
         let data = data(&started, &few(&answers))?;
-        Ok(OfRecord {
-            platform: started,
+        Ok(Self::of_data(draft, started, data))
+    }
+
+    /// The figures of a table, to find every unknown number of `draft`. Of a curve of six sizes and more, every second
+    /// size is held out.
+    ///
+    /// # Errors
+    /// [`OfRecordError`] if nothing is unknown, or a figure cannot be asked of the platform.
+    pub fn of_table(table: &Table, draft: &Draft) -> Result<OfRecord, OfRecordError> {
+        let started = started(draft)?;
+        let machine = SimulatedMachine::new(&started).map_err(|error| OfRecordError::Start(error.to_string()))?;
+        let mut data = Vec::new();
+        for row in &table.rows {
+            let datum = point(&machine, row).ok_or_else(|| OfRecordError::NotAsked {
+                place: format!("{}:{}", table.file, row.line),
+                question: row.question,
+                size_bytes: row.size_bytes,
+                platform: started.name.clone(),
+            })?;
+            data.push(datum);
+        }
+        Ok(Self::of_data(draft, started, data))
+    }
+
+    fn of_data(draft: &Draft, started: Platform, data: Vec<Datum>) -> OfRecord {
+        let curves: Vec<String> = data.iter().map(Datum::curve).collect();
+        let sizes = data.iter().map(|datum| datum.case.size);
+        let which = held_out(curves.iter().map(String::as_str).zip(sizes));
+        let (held_out, data): (Vec<_>, Vec<_>) = data.into_iter().zip(which).partition(|(_, is_held_out)| *is_held_out);
+        let unknowns = draft.unknowns();
+        OfRecord {
             keys: unknowns.iter().map(|row| row.key.clone()).collect(),
+            grids: unknowns.iter().map(|row| row.is_whole.then(|| grid(&started, &row.key, row.bounds))).collect(),
             searched: Some(unknowns.iter().map(|row| (row.bounds.0, row.start, row.bounds.1)).collect()),
-            data,
-        })
+            platform: started,
+            data: data.into_iter().map(|(datum, _)| datum).collect(),
+            held_out: held_out.into_iter().map(|(datum, _)| datum).collect(),
+        }
     }
 
     /// The keys as parameters: from a tenth to ten times of what the platform has now; of a draft, from where
     /// and between what its keys are searched, whatever the machine.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
+        let step_share = if self.is_about_transfers() { TRANSFERS_STEP_SHARE } else { STEP_SHARE };
         let parameter = |(place, key): (usize, &String)| {
             let name = key.clone();
             if let Some((low, start, high)) = self.searched.as_ref().map(|searched| searched[place]) {
-                return Parameter { name, start, low, high };
+                return Parameter { name, start, low, high, step_share };
             }
             let start = self.platform.number(key).map_or(0.0, |number| number.0);
-            Parameter { name, start, low: start / 10.0, high: start * 10.0 }
+            Parameter { name, start, low: start / 10.0, high: start * 10.0, step_share }
         };
         self.keys.iter().enumerate().map(parameter).collect()
     }
@@ -187,11 +231,40 @@ impl OfRecord {
         counts
     }
 
-    /// Each answer beside what simulation and formula give with these values of the keys.
+    /// What whole values each key may have; `None` where it need not be whole.
+    pub(crate) fn grids(&self) -> &[Grid] {
+        &self.grids
+    }
+
+    /// Whether devices move the bytes themselves. What limits such a transfer is one of several bounds, and a search that
+    /// begins under the wrong one may stay there.
+    pub(crate) fn is_about_transfers(&self) -> bool {
+        self.data.iter().any(|datum| matches!(datum.case.through, Through::Dma { .. }))
+    }
+
+    /// How many answers are held out.
+    #[must_use]
+    pub fn held_out(&self) -> usize {
+        self.held_out.len()
+    }
+
+    /// Each answer that is fitted to beside what simulation and formula give with these values of the keys.
     ///
     /// # Errors
     /// What the platform or the simulation says against the values.
     pub fn compare(&self, values: &[f64]) -> Result<Vec<Residual>, String> {
+        self.compared(&self.data, values)
+    }
+
+    /// As [`OfRecord::compare`], each answer that is held out.
+    ///
+    /// # Errors
+    /// As [`OfRecord::compare`].
+    pub fn compare_held_out(&self, values: &[f64]) -> Result<Vec<Residual>, String> {
+        self.compared(&self.held_out, values)
+    }
+
+    fn compared(&self, data: &[Datum], values: &[f64]) -> Result<Vec<Residual>, String> {
         let platform = self.platform_with(values)?;
         let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
         let mut formula = FormulaMachine::new(&platform, machine.facts());
@@ -208,7 +281,7 @@ impl OfRecord {
                 error_percent: 100.0 * (simulated / datum.measured - 1.0),
             })
         };
-        self.data.iter().map(&mut row).collect()
+        data.iter().map(&mut row).collect()
     }
 
     /// What each residual is about.
@@ -216,17 +289,41 @@ impl OfRecord {
         self.data.iter().map(|datum| datum.name.as_str())
     }
 
-    /// The natural logarithm of simulated over measured, for each answer, with these values of the keys:
-    /// twice too much weighs as heavily as half of it.
+    /// The natural logarithm of simulated over measured, for each answer that is fitted to, with these values of the
+    /// keys: twice too much weighs as heavily as half of it. Between whole values of a key that has no others, it is
+    /// interpolated.
     ///
     /// # Errors
     /// What the platform or the simulation says against the values.
     pub fn residuals(&self, values: &[f64]) -> Result<Vec<f64>, String> {
-        let platform = self.platform_with(values)?;
-        let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
+        between(&self.grids, values, |values| {
+            let platform = self.platform_with(values)?;
+            let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
+            self.left(&mut machine)
+        })
+    }
+
+    /// As [`OfRecord::residuals`], of the formulas.
+    ///
+    /// # Errors
+    /// As [`OfRecord::residuals`], and where there is no closed form.
+    pub(crate) fn formula_residuals(&self, facts: &Facts, values: &[f64]) -> Result<Vec<f64>, String> {
+        between(&self.grids, values, |values| {
+            let platform = self.platform_with(values)?;
+            self.left(&mut FormulaMachine::new(&platform, facts))
+        })
+    }
+
+    /// What a machine with the starting values says about itself; no value of a key changes it.
+    pub(crate) fn facts(&self) -> Result<Facts, String> {
+        let machine = SimulatedMachine::new(&self.platform).map_err(|error| error.to_string())?;
+        Ok(machine.facts().clone())
+    }
+
+    fn left(&self, machine: &mut dyn Machine) -> Result<Vec<f64>, String> {
         let mut residual = |datum: &Datum| {
-            let simulated = datum.ask(&mut machine)?.ok_or("the simulation gave no figure")?;
-            Ok((simulated / datum.measured).ln())
+            let given = datum.ask(machine)?.ok_or_else(|| format!("there is no figure of {}", datum.name))?;
+            Ok((given / datum.measured).ln())
         };
         self.data.iter().map(&mut residual).collect()
     }
@@ -241,7 +338,30 @@ impl OfRecord {
     }
 }
 
+/// The platform where the search begins.
+fn started(draft: &Draft) -> Result<Platform, OfRecordError> {
+    let unknowns = draft.unknowns();
+    if unknowns.is_empty() {
+        return Err(OfRecordError::NothingUnknown { platform: draft.name().to_owned() });
+    }
+    let origin = Origin::Assumed("where the search begins".to_owned());
+    let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, row.start, &origin));
+    started.and_then(Draft::complete).map_err(|error| OfRecordError::Start(error.to_string()))
+}
+
+/// The whole values that a key takes between its bounds.
+fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
+    let origin = Origin::Assumed("a try".to_owned());
+    let whole = (low.ceil() as u64..=high.floor() as u64).map(|whole| whole as f64);
+    whole.filter(|value| platform.with(key, *value, origin.clone()).is_ok()).collect()
+}
+
 impl Datum {
+    /// What it is a point of: its question and way.
+    fn curve(&self) -> String {
+        format!("{} {} {}", self.question.name, self.case.way(), self.case.alignment)
+    }
+
     /// What `machine` answers to the same case; `None` where it gives no figure.
     fn ask(&self, machine: &mut dyn Machine) -> Result<Option<f64>, String> {
         let effort = Effort { simulated_passes: Some(self.passes), ..Effort::default() };
@@ -260,10 +380,11 @@ const MOST_OF_A_QUESTION: usize = 12;
 /// Larger transfers say nothing about a time that a small one does not.
 const LARGEST_BYTES: u64 = 4096;
 
-/// A few answers of each question, evenly spread over all of them.
+/// Of the answers about cores a few of each question, evenly spread over all of them; those about devices' transfers all.
 fn few<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
-    let mut left: Vec<&Answer> = answers.iter().copied().filter(|answer| answer.size_bytes <= LARGEST_BYTES).collect();
-    let mut chosen = Vec::new();
+    let (mut chosen, mut left): (Vec<&Answer>, Vec<&Answer>) =
+        answers.iter().copied().partition(|answer| answer.way.through == "dma");
+    left.retain(|answer| answer.size_bytes <= LARGEST_BYTES);
     while let Some(question) = left.first().map(|answer| answer.question.clone()) {
         let (of_it, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|answer| answer.question == question);
         let wanted = of_it.len().min(MOST_OF_A_QUESTION);
@@ -282,6 +403,16 @@ fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, OfRecord
     Ok(data)
 }
 
+/// A row as a figure of the machine's first card; `None` if that cannot be asked.
+fn point(machine: &SimulatedMachine, row: &Row) -> Option<Datum> {
+    let question = question(row.question)?;
+    let axes = Axes { sizes: Some(vec![row.size_bytes]), ..Axes::default() };
+    let case = (question.cases)(machine.facts(), &axes).into_iter().next()?;
+    let name = format!("{} {} {} B", row.question, case.way(), row.size_bytes);
+    let fits = row.size_bytes <= case.room(machine.facts());
+    fits.then_some(Datum { question, case, passes: 1, measured: row.figure, name })
+}
+
 /// The figure an answer is about.
 fn headline(answer: &Answer) -> Option<f64> {
     let summary = answer.delivered_rate_bytes_per_s.or(answer.latency_ns)?;
@@ -294,14 +425,18 @@ const MOST_PASSES: u64 = 64;
 fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
     let question = question(&answer.question)?;
     let machine = SimulatedMachine::new(platform).ok()?;
-    let axes = Axes {
-        sizes: (answer.way.through == "user").then(|| vec![answer.size_bytes]),
-        memory_types: Some(vec![answer.way.memory_type.parse().ok()?]),
-        accesses: Some(vec![answer.way.access.parse().ok()?]),
-        fences: Some(vec![answer.way.fence.as_ref().map(|name| name.parse()).transpose().ok()?]),
-        alignments: Some(vec![answer.alignment_bytes]),
-        region: None,
-        flows: None,
+    let (sizes, alignments) = (Some(vec![answer.size_bytes]), Some(vec![answer.alignment_bytes]));
+    let axes = if answer.way.through == "dma" {
+        Axes { sizes, alignments, ..Axes::default() }
+    } else {
+        Axes {
+            sizes: sizes.filter(|_| answer.way.through == "user"),
+            memory_types: Some(vec![answer.way.memory_type.parse().ok()?]),
+            accesses: Some(vec![answer.way.access.parse().ok()?]),
+            fences: Some(vec![answer.way.fence.as_ref().map(|name| name.parse()).transpose().ok()?]),
+            alignments,
+            ..Axes::default()
+        }
     };
     let case = (question.cases)(machine.facts(), &axes)
         .into_iter()

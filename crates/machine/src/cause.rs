@@ -32,11 +32,19 @@ pub enum Cause {
     Engine,
     /// As many reads as it has tags are under way.
     Tag,
+    /// A link sent a packet again that had come damaged, or its replay buffer was full of packets not acknowledged.
+    Replay,
+    /// The device moves bytes that the core waits for.
+    Transfer,
+    /// The device has no descriptor: it is on its way from host memory.
+    Descriptor,
+    /// The device said that it is done: the message is at the root complex and the handler has not run.
+    Interrupt,
 }
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 14] = [
+    pub const ALL: [Cause; 18] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
@@ -51,6 +59,10 @@ impl Cause {
         Cause::Driver,
         Cause::Engine,
         Cause::Tag,
+        Cause::Replay,
+        Cause::Transfer,
+        Cause::Descriptor,
+        Cause::Interrupt,
     ];
 
     /// Its place in [`Cause::ALL`].
@@ -77,6 +89,10 @@ impl Cause {
             Cause::Driver => "driver",
             Cause::Engine => "engine",
             Cause::Tag => "tag",
+            Cause::Replay => "replay",
+            Cause::Transfer => "transfer",
+            Cause::Descriptor => "descriptor",
+            Cause::Interrupt => "interrupt",
         }
     }
 
@@ -98,7 +114,48 @@ impl Cause {
             Cause::Driver => "the kernel is working",
             Cause::Engine => "the device's DMA engine makes requests no faster",
             Cause::Tag => "every tag has a read under way",
+            Cause::Replay => "a link sends a packet again, or keeps too many that are not acknowledged",
+            Cause::Transfer => "the device is moving the bytes",
+            Cause::Descriptor => "the device has no descriptor yet",
+            Cause::Interrupt => "the interrupt has not reached its handler",
         }
+    }
+
+    /// What can be done about it.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Cause::Issue => "nothing; wider accesses, if the core is what limits",
+            Cause::StrongOrder => "map the BAR write-combining, or move more with each access",
+            Cause::SameLine => "fill lines whole and in order; do not come back to one",
+            Cause::Buffers => "use more cores, or let the device fetch",
+            Cause::RootComplex => "make fewer and larger requests",
+            Cause::LinkBusy => "it is the limit, unless small payloads fill it: raise MPS; widen or speed up the link",
+            Cause::Credit => "more credits at the receiver, or a shorter way",
+            Cause::Device => "a faster data path behind the BAR",
+            Cause::ReadRoundTrip => "more loads or transfers at once, larger ones, or let the other side write",
+            Cause::Fence => "fence less often: once a message, not once a store",
+            Cause::Transit => "move more at once; for one message it is the latency",
+            Cause::Driver => "move more per call, or map the BAR",
+            Cause::Engine => "larger requests, larger pages behind a descriptor",
+            Cause::Tag => "more tags, or larger reads (MRRS)",
+            Cause::Transfer => "it is the transfer: see what the engine waits for",
+            Cause::Descriptor => "prefetch more, or let the core write them",
+            Cause::Interrupt => "poll, where the wait is short",
+            Cause::Replay => "the slot, the cable, the lanes; a replay buffer that holds a round trip",
+        }
+    }
+
+    /// The cause of this name; `None` for one that this program does not know.
+    ///
+    /// ```
+    /// use lanemark_machine::Cause;
+    /// assert_eq!(Cause::named("tag"), Some(Cause::Tag));
+    /// assert_eq!(Cause::named("weather"), None);
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<Cause> {
+        Cause::ALL.into_iter().find(|cause| cause.name() == name)
     }
 }
 

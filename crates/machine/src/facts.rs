@@ -68,6 +68,8 @@ pub struct DmaFacts {
     pub lent_bytes: u64,
     /// Reads that one card may have under way.
     pub tags: u32,
+    /// Whether there is a driver that lets them make transfers and waits ([`Op::Dma`](crate::Op::Dma)).
+    pub has_driver: bool,
 }
 
 /// Whose time it is.

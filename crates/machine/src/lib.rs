@@ -12,25 +12,31 @@ mod access;
 mod cause;
 mod channel;
 mod clock;
+mod dma_call;
 mod error;
 mod facts;
 mod flow;
 mod kernel_call;
+mod link_use;
 mod plan;
 mod samples;
+mod trace;
 mod transfer;
 
 pub use access::{Access, Fence, UnknownName, Width};
 pub use cause::Cause;
 pub use channel::Channel;
 pub use clock::Clock;
+pub use dma_call::{Completion, Descriptors, DmaCall, Share};
 pub use error::{MachineError, Unsupported};
 pub use facts::{Clockwork, DmaFacts, Facts, Region, RegionKind};
 pub use flow::{Flow, Peer};
 pub use kernel_call::KernelCall;
+pub use link_use::LinkUse;
 pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
 pub use samples::{Confirmed, Delivery, Disturbance, Dropped, Moved, Sample, Samples, Together, Traffic, Wait};
-pub use transfer::{Partner, Pattern, Transfer, Window};
+pub use trace::{Direction, Frame, Trace, Untraced, Waited, Waiter};
+pub use transfer::{Partner, Pattern, Transfer, Window, WriteRead};
 
 /// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
 ///

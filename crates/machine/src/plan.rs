@@ -1,6 +1,6 @@
 //! What is to be done, as data.
 
-use crate::{Access, Channel, Clock, Fence, KernelCall, Transfer, Width};
+use crate::{Access, Channel, Clock, DmaCall, Fence, KernelCall, Transfer, Width, WriteRead};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// What to run and how often between two timestamps.
@@ -81,6 +81,10 @@ pub enum Op {
     Receive(Channel),
     /// Lets a device move bytes by itself.
     Transfer(Transfer),
+    /// Lets a device write and read by itself.
+    WriteRead(WriteRead),
+    /// Asks a driver for a device's transfers, and waits for the end of each.
+    Dma(DmaCall),
 }
 
 impl Op {
@@ -92,6 +96,8 @@ impl Op {
             Op::Driver(call) => call.span.len,
             Op::Copy(copy) => copy.zone.len,
             Op::Transfer(transfer) => transfer.bytes_of_pass(),
+            Op::WriteRead(pairs) => pairs.bytes_of_pass(),
+            Op::Dma(call) => call.transfer.bytes_of_pass(),
             Op::Fence(_)
             | Op::Map(_)
             | Op::FlushLines(_)

@@ -1,6 +1,6 @@
 //! What came out.
 
-use crate::Cause;
+use crate::{Cause, LinkUse};
 use lanemark_units::Ticks;
 
 /// One repetition of a plan, timed.
@@ -140,6 +140,11 @@ pub struct Samples {
     pub waits: Vec<Wait>,
     /// What crossed the link; `None` where the machine cannot see it.
     pub traffic: Option<Traffic>,
+    /// What each direction of each link carried that carried anything; empty where the machine cannot see it.
+    pub links: Vec<LinkUse>,
+    /// How long single reads of a device took, those of lane 0's transfer in the order in which they ended and at most
+    /// [`Samples::MOST_LATENCIES`] of a sample, if the transfer says how many may be under way; empty where it is not known.
+    pub latencies: Vec<Ticks>,
     /// Whether the bytes arrived; `None` where nothing was moved that could be checked.
     pub confirmed: Option<Confirmed>,
     /// What each of several devices moved in the last sample; `None` unless the plan lets several move bytes.
@@ -165,6 +170,8 @@ impl Samples {
             disturbed: Vec::new(),
             waits: Vec::new(),
             traffic: None,
+            links: Vec::new(),
+            latencies: Vec::new(),
             confirmed: None,
             together: None,
             delivery: Delivery::Seen,
@@ -178,6 +185,9 @@ impl Samples {
     pub fn count_wanted(&self) -> usize {
         self.wanted
     }
+
+    /// Single latencies that a machine keeps of one sample.
+    pub const MOST_LATENCIES: usize = 1 << 13;
 
     /// Dropped samples are replaced, but no more of them than were wanted, or than this where few were.
     const LEAST_REPLACED: usize = 4;
@@ -218,6 +228,8 @@ impl Samples {
         self.spent = Ticks::ZERO;
         self.waits.clear();
         self.traffic = None;
+        self.links.clear();
+        self.latencies.clear();
         self.confirmed = None;
         self.together = None;
         self.delivery = Delivery::Seen;

@@ -20,7 +20,8 @@ pub struct Transfer {
     pub count: u64,
     /// Where they go, one after the other.
     pub window: Window,
-    /// Transfers that may be under way at once; reads only, for a write is done when it has left.
+    /// Transfers that may be under way at once; reads only, for a write is done when it has left, unless a read
+    /// [follows](WriteRead) it.
     pub under_way: Option<u32>,
 }
 
@@ -29,6 +30,35 @@ impl Transfer {
     #[must_use]
     pub const fn bytes_of_pass(&self) -> u64 {
         self.bytes.saturating_mul(self.count)
+    }
+}
+
+/// Writes by a device's own DMA engine, each followed by a read of as many bytes.
+///
+/// Nothing passes a posted write, so what is read from where was written is what was written. As many pairs are under way as
+/// the write's [`under_way`](Transfer::under_way) says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteRead {
+    /// The writes, to host memory.
+    pub write: Transfer,
+    /// Where is read.
+    pub read: Window,
+    /// Whether requests of a write and of its read take turns, as many bytes each way, instead of the read's following all of
+    /// the write's.
+    pub is_mixed: bool,
+}
+
+impl WriteRead {
+    /// The reads, as transfers of their own.
+    #[must_use]
+    pub const fn read(&self) -> Transfer {
+        Transfer { verb: Verb::Load, window: self.read, ..self.write }
+    }
+
+    /// Bytes moved in one pass, both ways.
+    #[must_use]
+    pub const fn bytes_of_pass(&self) -> u64 {
+        self.write.bytes_of_pass().saturating_mul(2)
     }
 }
 

@@ -26,6 +26,11 @@ impl Largest {
         })
     }
 
+    /// One time with a known lead.
+    pub(crate) fn leading(bound: Bound, ns: f64, lead: f64) -> Largest {
+        Largest { bound, ns, next_ns: if lead.is_finite() { ns / lead } else { 0.0 } }
+    }
+
     /// With no larger a lead than `part`, of which this is made.
     pub(crate) fn no_clearer_than(self, part: &Largest) -> Largest {
         let share = if part.lead().is_finite() { self.ns / part.lead() } else { 0.0 };
@@ -45,6 +50,12 @@ impl Largest {
         } else {
             self.blurred()
         }
+    }
+
+    /// The larger of both, and the other as its runner-up.
+    pub(crate) fn or(self, other: Largest) -> Largest {
+        let (most, less) = if other.ns > self.ns { (other, self) } else { (self, other) };
+        Largest { next_ns: most.next_ns.max(less.ns), ..most }
     }
 
     /// One behind the other: the bound of the longer of both.

@@ -1,6 +1,7 @@
 //! What one step costs on a platform: the terms all formulas are made of, in nanoseconds.
 
 use crate::bounds::Largest;
+use crate::path::Path;
 use crate::predict::Bound;
 use lanemark_machine::{Access, Fence, Verb, Width};
 use lanemark_platform::memcpy::Pieces;
@@ -64,6 +65,17 @@ impl<'a> Costs<'a> {
         tlp_ticks(self.generation, self.lanes, wire).as_ns()
     }
 
+    /// What links and switches between the root and the card's own link add to a packet, when nothing else is on them.
+    fn switches(&self, path: fn(&Platform, u32) -> Option<Path>, header_dw: u8, payload_bytes: u64) -> f64 {
+        if self.platform.switches.is_empty() {
+            return 0.0;
+        }
+        let wire = tlp_wire_bytes(self.generation, header_dw, payload_bytes as u32, false);
+        let own_link = tlp_ticks(self.generation, self.lanes, wire).as_ns() + self.one_way;
+        let all = path(self.platform, 0).map_or(0.0, |path| path.unloaded(header_dw, payload_bytes as u32).as_ns());
+        (all - own_link).max(0.0)
+    }
+
     /// Time the region needs for an aligned access of this many bytes; what travels are whole DWs.
     pub(crate) fn beats(&self, bytes: u64) -> f64 {
         bytes.next_multiple_of(4).div_ceil(u64::from(self.region.beat_bytes.value)) as f64 * self.beat
@@ -80,6 +92,8 @@ impl<'a> Costs<'a> {
             + self.egress
             + self.serialise(Verb::Load, bytes)
             + self.one_way
+            + self.switches(Path::down, self.request_header_dw, 0)
+            + self.switches(Path::up, 3, bytes)
     }
 
     /// Reads of these sizes, as those of their mean, the core sending them `step` apart.
@@ -99,11 +113,17 @@ impl<'a> Costs<'a> {
             completion: completion / count,
             device: device / count,
             credits: u64::from(self.platform.link.nonposted_header_credits.value),
-            credit_loop: request + 2.0 * self.one_way + self.ingress,
-            dllps: 2.0 * tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes)).as_ns(),
-            gathered: Mps::new(self.platform.link.mps_bytes.value)
+            credit_loop: request + 2.0 * self.one_way + self.ingress + self.dllp(),
+            dllps: 2.0 * self.dllp(),
+            gathered: (self.platform.way_up(0).first())
+                .and_then(|link| Mps::new(self.platform.mps_bytes_across(*link)))
                 .map_or(0.0, |mps| ack_latency_limit(self.generation, self.lanes, mps).as_ns()),
         }
+    }
+
+    /// Time of a DLLP on the link.
+    fn dllp(&self) -> f64 {
+        tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes)).as_ns()
     }
 
     /// What a fence costs with nothing to wait for.
@@ -142,9 +162,10 @@ impl<'a> Costs<'a> {
     /// The way of writes of these sizes from the root complex to the region, as that of their mean.
     pub(crate) fn writes(&self, sizes: impl Iterator<Item = u64>) -> Writes {
         let link = &self.platform.link;
-        let (mut count, mut serialise, mut device, mut data) = (0.0, 0.0, 0.0, 0.0);
+        let (mut count, mut serialise, mut device, mut data, mut switches) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for bytes in sizes {
             count += 1.0;
+            switches += self.switches(Path::down, self.request_header_dw, bytes);
             serialise += self.serialise(Verb::Store, bytes);
             device += self.beats(bytes);
             data += bytes.div_ceil(16) as f64;
@@ -157,8 +178,9 @@ impl<'a> Costs<'a> {
             serialise,
             device,
             credits: (by_data as u64).min(u64::from(link.posted_header_credits.value)).max(1),
-            one_way: self.one_way,
+            credit_back: self.dllp() + self.one_way,
             one: serialise + self.one_way + self.ingress + device,
+            switches: switches / count,
         }
     }
 }
@@ -243,15 +265,18 @@ pub(crate) struct Writes {
     serialise: f64,
     device: f64,
     credits: u64,
-    one_way: f64,
-    /// From the first bit sent to the last byte accepted, of one by itself.
+    /// From the last byte accepted to its credits at the sender.
+    credit_back: f64,
+    /// From the first bit sent on the card's own link to the last byte accepted, of one by itself.
     one: f64,
+    /// What links and switches before that add.
+    switches: f64,
 }
 
 impl Writes {
     /// From leaving a core to accepted, of one by itself.
     pub(crate) fn unloaded(&self) -> f64 {
-        self.half_round_trip + self.one
+        self.half_round_trip + self.switches + self.one
     }
 
     /// From the first of them leaving the root complex until the one `behind` places behind it can leave:
@@ -261,7 +286,7 @@ impl Writes {
     ///   for the others as long as it takes them to come (`core`, which says when the core sends each);
     /// - device: one loop, then one region's time for each write beyond the credits.
     fn leaves(&self, behind: u64, core: impl Fn(u64) -> f64) -> [(Bound, f64); 3] {
-        let round = self.one + self.one_way;
+        let round = self.one + self.credit_back;
         let (rounds, rest) = (behind / self.credits, behind % self.credits);
         let beyond = behind.checked_sub(self.credits);
         let apart = if rounds > 0 { self.serialise.max(self.device) } else { self.serialise };

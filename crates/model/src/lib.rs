@@ -4,8 +4,8 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
 //! and knows nothing of the simulator: where the two agree, that means something.
 //!
-//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs` and `transfer.rs`, the terms
-//! they are made of in `costs.rs` and `path.rs`.
+//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs` and
+//! `dma_call.rs`, the terms they are made of in `costs.rs` and `path.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod bounds;
 mod ceiling;
 mod costs;
 mod dma;
+mod dma_call;
 mod load;
 mod machine;
 mod path;

@@ -1,8 +1,8 @@
 //! The links and switches between two ends, and how long a packet takes over them when nothing else does.
 
-use lanemark_platform::{Forwarding, Link, Platform, ROOT, Switch};
+use lanemark_platform::{Forwarding, Link, LinkEnds, Platform, ROOT, Switch};
 use lanemark_units::Ticks;
-use lanemark_wire::{Generation, Lanes, dw_ticks};
+use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
 
 /// One direction of a link, by what is at its lower end.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,26 +29,26 @@ pub(crate) struct Hop {
     start_dw: u32,
     /// Posted headers and data of 16 B, and non-posted headers, that the receiver advertises.
     pub(crate) credits: [u32; 3],
+    /// The smaller `Max_Payload_Size` of its two ports.
+    pub(crate) mps_bytes: u32,
 }
 
 impl Hop {
     /// Time from the start of such a packet to that of the next.
     pub(crate) fn pace(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
-        let dw = dw_ticks(self.generation, self.lanes);
-        let dws = self.wire(header_dw, payload_bytes).0 / dw.0;
-        dw * dws.next_multiple_of(u64::from(self.start_dw))
+        let bytes = tlp_wire_bytes(self.generation, header_dw, payload_bytes, false);
+        tlp_ticks(self.generation, self.lanes, bytes.next_multiple_of(4 * self.start_dw))
     }
 
     /// Time of a DLLP on the line.
     pub(crate) fn dllp(&self) -> Ticks {
-        dw_ticks(self.generation, self.lanes) * u64::from(self.generation.rate().dllp_bytes / 4)
+        tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes))
     }
 
-    /// Time of a packet of this header and payload on the line.
+    /// Time of a packet of this header and payload on the line; at 64 GT/s the receiver has it up to a FLIT later.
     pub(crate) fn wire(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
-        let framing = u32::from(self.generation.rate().framing_bytes);
-        let bytes = framing + u32::from(header_dw) * 4 + payload_bytes.next_multiple_of(4);
-        dw_ticks(self.generation, self.lanes) * u64::from(bytes / 4)
+        let bytes = tlp_wire_bytes(self.generation, header_dw, payload_bytes, false);
+        tlp_ticks(self.generation, self.lanes, bytes)
     }
 }
 
@@ -68,6 +68,7 @@ impl Path {
             [root.posted_header_credits.value, root.posted_data_credits.value, root.nonposted_header_credits.value];
         let (mut generation, mut lanes, mut one_way) = of_link(&platform.link)?;
         let slot = platform.slots.get(card as usize).map(|slot| slot.name.as_str());
+        let mut lower_port = platform.card_name(card as usize)?;
         let mut lower = slot.map_or_else(|| "the card".to_owned(), |name| format!("slot {name}"));
         for _ in 0..=platform.switches.len() {
             let above = platform.switches.iter().find(|switch| switch.name == below);
@@ -75,11 +76,13 @@ impl Path {
             let credits = above.map_or(at_root, of_switch);
             let start_dw = if hops.is_empty() { platform.link.start_bytes.value / 4 } else { 1 };
             let name = LinkName { lower, is_up: true };
-            hops.push(Hop { name, generation, lanes, one_way, switch: behind, start_dw, credits });
+            let mps_bytes = platform.mps_bytes_across(LinkEnds { above: below, below: lower_port });
+            hops.push(Hop { name, generation, lanes, one_way, switch: behind, start_dw, credits, mps_bytes });
             let Some(switch) = above else { return (below == ROOT).then_some(Path { hops }) };
             (generation, lanes) = trained(switch.generation.value, switch.width_lanes.value)?;
             one_way = switch.one_way_ns.value;
             below = &switch.below;
+            lower_port = &switch.name;
             lower = format!("switch {}", switch.name);
         }
         None
@@ -126,20 +129,43 @@ impl Path {
 
     /// From the first bit sent to the packet at the other end, with nothing else on the way.
     pub(crate) fn unloaded(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
-        let mut start = Ticks::ZERO;
+        self.behind(None, (header_dw, payload_bytes), Ticks::ZERO)
+    }
+
+    /// When a packet of this header and payload is at the other end that may go from `start` on, behind one that goes at
+    /// time 0 and finds nothing on its way.
+    pub(crate) fn behind(
+        &self,
+        ahead: Option<(u8, u32)>,
+        (header_dw, payload_bytes): (u8, u32),
+        start: Ticks,
+    ) -> Ticks {
+        let mut start = start;
+        let mut start_ahead = Ticks::ZERO;
         let mut arrives = Ticks::ZERO;
         for (place, hop) in self.hops.iter().enumerate() {
+            if let Some((header_dw, payload_bytes)) = ahead {
+                start = start.max(start_ahead + hop.pace(header_dw, payload_bytes));
+                start_ahead = self.goes_on(place, start_ahead, header_dw, payload_bytes);
+            }
             arrives = start + hop.wire(header_dw, payload_bytes) + hop.one_way;
-            let (Some((latency, forwarding)), Some(next)) = (hop.switch, self.hops.get(place + 1)) else { break };
-            let header = start + hop.wire(header_dw, 0) + hop.one_way;
-            let time_out = next.wire(header_dw, payload_bytes);
-            let go = match forwarding {
-                Forwarding::StoreAndForward => arrives,
-                Forwarding::CutThrough => header.max(Ticks(arrives.0.saturating_sub(time_out.0))),
-            };
-            start = go + latency;
+            start = self.goes_on(place, start, header_dw, payload_bytes);
         }
         arrives
+    }
+
+    /// When a packet that goes on the link of this place at `start` goes on the next one; at the last it has arrived.
+    fn goes_on(&self, place: usize, start: Ticks, header_dw: u8, payload_bytes: u32) -> Ticks {
+        let hop = &self.hops[place];
+        let arrives = start + hop.wire(header_dw, payload_bytes) + hop.one_way;
+        let (Some((latency, forwarding)), Some(next)) = (hop.switch, self.hops.get(place + 1)) else { return arrives };
+        let header = start + hop.wire(header_dw, 0) + hop.one_way;
+        let time_out = next.wire(header_dw, payload_bytes);
+        let go = match forwarding {
+            Forwarding::StoreAndForward => arrives,
+            Forwarding::CutThrough => header.max(Ticks(arrives.0.saturating_sub(time_out.0))),
+        };
+        go + latency
     }
 
     /// The link on which such packets follow each other slowest.

@@ -2,7 +2,7 @@
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
-use crate::{load, store, transfer};
+use crate::{dma_call, load, store, transfer};
 use lanemark_machine::{Access, DriverCall, Fence, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 
@@ -36,6 +36,10 @@ pub enum Bound {
     Tags,
     /// Memory takes requests no faster.
     Memory,
+    /// Descriptors that a device fetches, over their latency.
+    Descriptors,
+    /// An interrupt's way to its handler, and the thread's to its core.
+    Interrupt,
 }
 
 impl Bound {
@@ -56,6 +60,8 @@ impl Bound {
             Bound::Engine => "the DMA engine's requests",
             Bound::Tags => "reads under way over their latency",
             Bound::Memory => "requests that memory takes",
+            Bound::Descriptors => "descriptors over their latency",
+            Bound::Interrupt => "the interrupt and the thread it wakes",
         }
     }
 }
@@ -80,7 +86,7 @@ pub struct Prediction {
 /// streams, other instructions between them, or a region that is not there.
 ///
 /// Each is the largest of several lower bounds, so a machine is never faster; `store.rs` and `load.rs` say
-/// which, and `transfer.rs` for what a device moves. One region, one core, aligned ranges, nothing cached or gathered
+/// which, `transfer.rs` for what a device moves, and `dma_call.rs` for what a core waits for until it has. One region, one core, aligned ranges, nothing cached or gathered
 /// before.
 ///
 /// ```
@@ -114,6 +120,8 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
         }
         [Op::Transfer(transfer)] => transfer::predict(platform, transfer, plan.passes),
+        [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes),
+        [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),
         _ => None,
     }

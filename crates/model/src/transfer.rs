@@ -12,12 +12,16 @@
 //! | credits | as many round trips of a credit as all credits are taken over again + rest | the same |
 //! | tags | | the latencies of all over the tags; rounds of as many as there are tags |
 //! | buffers | rounds of as many as may be between engine and link + rest | the same |
+//!
+//! Where a driver asks for a transfer ([`asked`]), descriptors that are fetched come first: one latency until the first is
+//! there, rounds of as many as are fetched ahead until the last is. What tells of the end comes behind the last write, by the
+//! same links, or follows the last completion.
 
 use crate::bounds::Largest;
 use crate::ceiling::Ceiling;
 use crate::path::{Hop, LinkName, Path};
 use crate::predict::{Bound, Prediction};
-use lanemark_machine::{Partner, Transfer, Verb};
+use lanemark_machine::{Partner, Transfer, Verb, WriteRead};
 use lanemark_platform::{Dma, Memory, Platform};
 use lanemark_units::{Rate, Ticks};
 use lanemark_wire::{Chunk, Mps, Rcb, ack_latency_limit, split};
@@ -34,6 +38,8 @@ struct Way<'a> {
     base: u64,
     path: Path,
     header_dw: u8,
+    /// Most payload of a packet of data.
+    payload_bytes: u32,
 }
 
 /// What requests are made of, in sum or the least of each.
@@ -51,8 +57,11 @@ struct Sum {
     data_credits: u64,
     /// From the engine to the last byte, of all requests.
     latencies: Ticks,
-    /// The way of the last request from the engine on.
+    /// The way of the last request from the engine on, and the least of all.
     last_way: Ticks,
+    least_way: Ticks,
+    /// From the engine to the last byte, of the first request.
+    first_latency: Ticks,
     /// The least of what is besides the sums: besides the link, besides the beats, besides memory.
     besides_link: Ticks,
     besides_beats: Ticks,
@@ -115,13 +124,113 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, passes: u64) -> 
     Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })
 }
 
+/// The formula's answer for `passes` times `pairs`, if one pair is under way at a time: what a read takes, from when the engine
+/// is done with the writes, or when memory has taken the last of them.
+pub(crate) fn write_read(platform: &Platform, pairs: &WriteRead, passes: u64) -> Option<Prediction> {
+    let (write, read) = (pairs.write, pairs.read());
+    if write.under_way != Some(1) || pairs.is_mixed || write.bytes == 0 {
+        return None;
+    }
+    let all = write.count.checked_mul(passes).filter(|all| *all > 0)?;
+    let (writes, reads) = (Way::of(platform, &write)?, Way::of(platform, &read)?);
+    let each = writes.pieces(0)?.len() as u64 + reads.pieces(0)?.len() as u64;
+    let (taken_apart, scale) = if each.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
+    let mut sum: Option<Largest> = None;
+    let (mut last_ns, mut seen_ns) = (0.0, 0.0);
+    for nth in 0..taken_apart {
+        let (written, asked) = (writes.sum(nth, 1)?, reads.sum(nth, 1)?);
+        let (stored, answered) = (writes.terms(&written, 1.0), reads.terms(&asked, 1.0));
+        // The first read goes to memory behind the last write, which leaves for the link when the engine is done with it.
+        let egress = platform.endpoint.egress_ns.value.as_ns();
+        let (engine, first_engine) = (written.engine.as_ns(), asked.first_engine);
+        let last = in_dws(*writes.pieces(nth)?.last()?);
+        let path = &writes.path;
+        let arrives =
+            engine + egress + path.behind(Some((writes.header_dw, last)), (reads.header_dw, 0), first_engine).as_ns();
+        let taken = stored.ns - writes.memory()?.write_ns.value.as_ns();
+        let unhindered = engine + first_engine.as_ns() + egress + path.unloaded(reads.header_dw, 0).as_ns();
+        let held_up = (arrives.max(taken) - unhindered).max(0.0);
+        // So held up, the first answer and the time of all on the link and at their end come after it.
+        let behind = [
+            asked.first_latency,
+            first_engine + asked.link + asked.besides_link,
+            first_engine + asked.beats + asked.besides_beats,
+        ];
+        let behind = behind.map(|time| (stored.bound, engine + held_up + time.as_ns()));
+        let pair = Largest::of([(stored.bound, engine)]).then(&answered).or(Largest::of(behind));
+        last_ns = answered.ns - first_engine.as_ns();
+        // A core may see the last write later than the card has read it.
+        seen_ns = sum.map_or(0.0, |sum| sum.ns) + stored.ns;
+        sum = Some(sum.map_or(pair, |sum| sum.then(&pair)));
+    }
+    let start = writes.dma.start_ns.value.as_ns();
+    let largest = sum?.times(scale, 0.0);
+    let delivered_ns = start + largest.ns.max(seen_ns);
+    let holds_for = "one card, one pair under way, nothing else on its links";
+    // With more than one request each way, what is behind the first of them is not told.
+    let lead = if each == 2 { largest.lead() } else { 1.0 };
+    Some(Prediction { issue_ns: delivered_ns - last_ns, delivered_ns, bound: largest.bound, lead, holds_for })
+}
+
+/// What tells a core of the end of a transfer: a write of one DW.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// Where it goes.
+    pub(crate) address: u64,
+    /// From the root complex to what the core knows by.
+    pub(crate) known: Ticks,
+}
+
+/// What a transfer takes that a driver asked for, from the doorbell's acceptance at the card on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Until the last byte is at its end.
+    pub(crate) moved: Largest,
+    /// Until the last request for it leaves the card: from then on, or when the last byte has come, its registers say that it
+    /// is over.
+    pub(crate) over_ns: f64,
+    /// Until the core knows by the notice, if there is one.
+    pub(crate) known_ns: f64,
+}
+
+/// Transfer number `nth`, begun by a doorbell, with fetched descriptors of `entry_bytes`, and told of by `notice`.
+pub(crate) fn asked(
+    platform: &Platform,
+    transfer: &Transfer,
+    nth: u64,
+    entry: Option<(u64, u32)>,
+    notice: Option<Notice>,
+) -> Option<Asked> {
+    let way = Way::of(platform, transfer)?;
+    if transfer.bytes == 0 {
+        return None;
+    }
+    let start = way.dma.start_ns.value.as_ns();
+    let sum = way.sum(nth, 1)?;
+    let (mut moved, mut engine_ns) = (way.terms(&sum, 1.0), start + sum.engine.as_ns());
+    if let Some(entry) = entry {
+        let latency = way.descriptor_latency(entry)?;
+        moved = way.fetched(nth, &sum, moved, latency, entry)?;
+        engine_ns += latency.as_ns();
+    }
+    let moved = moved.times(1.0, start);
+    let last = *way.pieces(nth)?.last()?;
+    let on_link = moved.ns - sum.last_way.as_ns() + platform.endpoint.egress_ns.value.as_ns();
+    let over_ns = if transfer.verb == Verb::Store { on_link } else { moved.ns };
+    let known_ns = match notice {
+        Some(notice) => way.told(&notice, last, (engine_ns, over_ns, moved.ns))?,
+        None => moved.ns,
+    };
+    Some(Asked { moved, over_ns, known_ns })
+}
+
 /// The most bytes a second that such transfers move: the payload of one of them over the least time of its packets on the
 /// slowest link of the way; of completions for reads.
 pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
     let way = Way::of(platform, transfer)?;
     let hop = way.path.hops.iter().max_by_key(|hop| way.least_time(hop))?;
     let rate = Rate::over(transfer.bytes, way.least_time(hop))?;
-    let payload = way.payload().min(u32::try_from(transfer.bytes).unwrap_or(u32::MAX));
+    let payload = way.payload_bytes.min(u32::try_from(transfer.bytes).unwrap_or(u32::MAX));
     let Hop { generation, lanes, .. } = hop;
     let packet = match (transfer.verb, transfer.partner) {
         (Verb::Store, Partner::Host) => "MWr",
@@ -187,33 +296,27 @@ impl<'a> Way<'a> {
             (Partner::Peer { .. }, Verb::Load) => return None,
         };
         let header_dw = if base.checked_add(transfer.window.offset)? >= 1 << 32 { 4 } else { 3 };
-        Some(Way { platform, dma, transfer, base, path, header_dw })
+        let payload_bytes = payload(platform, dma, transfer)?;
+        // A packet longer than a port on the way allows never comes there.
+        let longest = u64::from(payload_bytes).min(transfer.bytes);
+        let passes = path.hops.iter().all(|hop| longest <= u64::from(hop.mps_bytes));
+        passes.then_some(Way { platform, dma, transfer, base, path, header_dw, payload_bytes })
     }
 
     /// The least time of the packets of data of one transfer on a link: none is cut earlier than it must.
     fn least_time(&self, hop: &Hop) -> Ticks {
         let header_dw = if self.transfer.verb == Verb::Load { 3 } else { self.header_dw };
-        let payload = self.payload();
+        let payload = self.payload_bytes;
         let (full, rest) =
             (self.transfer.bytes / u64::from(payload), (self.transfer.bytes % u64::from(payload)) as u32);
         let last = if rest > 0 { hop.pace(header_dw, rest) } else { Ticks::ZERO };
         hop.pace(header_dw, payload) * full + last
     }
 
-    /// Most payload of a packet of data.
-    fn payload(&self) -> u32 {
-        let mps = self.platform.link.mps_bytes.value;
-        match (self.transfer.verb, &self.platform.memory) {
-            (Verb::Store, _) => self.dma.write_bytes.value.min(mps),
-            (Verb::Load, Some(memory)) => memory.completion_bytes.value.min(mps),
-            (Verb::Load, None) => mps,
-        }
-    }
-
     /// The requests of transfer number `nth`.
     fn pieces(&self, nth: u64) -> Option<Vec<Chunk>> {
         let most = match self.transfer.verb {
-            Verb::Store => self.payload(),
+            Verb::Store => self.payload_bytes,
             Verb::Load => self.dma.read_bytes.value.min(self.platform.link.mrrs_bytes.value),
         };
         let Transfer { bytes, window, .. } = self.transfer;
@@ -260,6 +363,8 @@ impl<'a> Way<'a> {
                     data_credits: 0,
                     latencies: Ticks::ZERO,
                     last_way: piece.way,
+                    least_way: piece.way,
+                    first_latency: engine + piece.way,
                     besides_link: piece.besides_link,
                     besides_beats: piece.besides_beats,
                     besides_memory: piece.way,
@@ -280,6 +385,7 @@ impl<'a> Way<'a> {
                 so_far.data_credits += u64::from(data_credits);
                 so_far.latencies += engine + piece.way;
                 so_far.last_way = piece.way;
+                so_far.least_way = so_far.least_way.min(piece.way);
                 so_far.besides_link = so_far.besides_link.min(piece.besides_link);
                 so_far.besides_beats = so_far.besides_beats.min(piece.besides_beats);
                 so_far.besides_memory = so_far.besides_memory.min(piece.way);
@@ -297,6 +403,62 @@ impl<'a> Way<'a> {
             let others = sum.engine - sum.first_engine;
             Sum { beyond: others - sum.least_engine * (sum.requests - 1), ..sum }
         })
+    }
+
+    /// Of the engine, for a read of one descriptor.
+    fn fetch(&self, ring: u64) -> Ticks {
+        self.beats(if ring >= 1 << 32 { 4 } else { 3 }, 0) + self.dma.read_request_ns.value
+    }
+
+    /// From asking for a descriptor until it is there.
+    fn descriptor_latency(&self, (ring, entry_bytes): (u64, u32)) -> Option<Ticks> {
+        let header_dw = if ring >= 1 << 32 { 4 } else { 3 };
+        let (up, down) = (Path::up(self.platform, self.transfer.card)?, Path::down(self.platform, self.transfer.card)?);
+        let endpoint = &self.platform.endpoint;
+        let there = self.fetch(ring) + endpoint.egress_ns.value + up.unloaded(header_dw, 0);
+        let back = down.unloaded(3, entry_bytes) + endpoint.ingress_ns.value + self.beats(3, entry_bytes);
+        Some(there + self.memory()?.read_ns.value + back)
+    }
+
+    /// The same terms, with descriptors that are fetched: nothing is asked for before the first is there, and the last one
+    /// comes after rounds of as many as are fetched ahead.
+    fn fetched(&self, nth: u64, sum: &Sum, moved: Largest, latency: Ticks, (ring, _): (u64, u32)) -> Option<Largest> {
+        let block = u64::from(self.dma.descriptor_bytes.value);
+        let place = self.base + self.transfer.window.place(nth, self.transfer.bytes);
+        let end = place + self.transfer.bytes;
+        let descriptors = (end - 1) / block - place / block + 1;
+        let rounds = 1 + (descriptors - 1) / u64::from(self.dma.prefetch_descriptors.value);
+        let of_last = Chunk { address: (end - 1) / block * block, ..*self.pieces(nth)?.last()? };
+        let last = self.engine(of_last, true) + sum.least_way;
+        let all_engine = sum.engine + self.fetch(ring) * descriptors + sum.last_way;
+        let first = moved.times(1.0, latency.as_ns());
+        let by_descriptor = (Bound::Descriptors, latency.as_ns() * rounds as f64 + last.as_ns());
+        if descriptors == 1 {
+            return Some(first);
+        }
+        let largest = first.or(Largest::of([by_descriptor, (Bound::Engine, all_engine.as_ns())]));
+        // What is fetched takes the engine and the link too, and no term has both.
+        Some(if largest.bound == Bound::Descriptors { largest } else { largest.blurred() })
+    }
+
+    /// When a core knows of the end by a write of one DW: it goes when the engine is done with the rest, behind `last` on
+    /// every link.
+    fn told(&self, notice: &Notice, last: Chunk, (engine_ns, over_ns, moved_ns): (f64, f64, f64)) -> Option<f64> {
+        let header_dw = if notice.address >= 1 << 32 { 4 } else { 3 };
+        let up = Path::up(self.platform, self.transfer.card)?;
+        let occupies = self.beats(header_dw, DW) + self.dma.write_request_ns.value;
+        let egress = self.platform.endpoint.egress_ns.value;
+        if self.transfer.verb == Verb::Load {
+            let way = occupies + egress + up.unloaded(header_dw, DW) + notice.known;
+            return Some(moved_ns + way.as_ns());
+        }
+        // From when on it can go, counted from when the last request does.
+        let ready = Ticks::from_ns((engine_ns + (occupies + egress).as_ns() - over_ns).max(0.0)).ok()?;
+        let arrives = up.behind(Some((self.header_dw, in_dws(last))), (header_dw, DW), ready);
+        let memory = self.memory()?;
+        let by_link = over_ns + arrives.as_ns();
+        let by_memory = moved_ns - memory.write_ns.value.as_ns() + memory.write_tlp_ns.value.as_ns();
+        Some(by_link.max(by_memory) + notice.known.as_ns())
     }
 
     fn write(&self, chunk: Chunk) -> Option<Piece> {
@@ -325,7 +487,7 @@ impl<'a> Way<'a> {
     fn read(&self, chunk: Chunk) -> Option<Piece> {
         let there = Path::up(self.platform, self.transfer.card)?.unloaded(self.header_dw, 0);
         let rcb = Rcb::new(self.platform.link.rcb_bytes.value)?;
-        let payloads: Vec<u32> = match Mps::new(self.payload()) {
+        let payloads: Vec<u32> = match Mps::new(self.payload_bytes) {
             Some(mps) => {
                 split::completions(chunk.address, chunk.bytes, rcb, mps).map(|c| u32::from(c.length) * 4).collect()
             }
@@ -366,7 +528,7 @@ impl<'a> Way<'a> {
         let up = Path::up(self.platform, self.transfer.card);
         up.as_ref()
             .and_then(|up| up.hops.first())
-            .map_or(Ticks::ZERO, |hop| hop.wire(self.header_dw, payload) + hop.one_way + hop.one_way)
+            .map_or(Ticks::ZERO, |hop| hop.wire(self.header_dw, payload) + hop.one_way + hop.dllp() + hop.one_way)
     }
 
     /// Time between two requests that memory takes.
@@ -382,9 +544,9 @@ impl<'a> Way<'a> {
     /// where completions leave no gap: those that can wait no longer go after what they are gathered for, the end of a
     /// completion, and the coming of the next request. With the last requests there is nothing more to tell of.
     fn dllps_between(&self, requests: f64, tags: f64, link: f64, longest: f64) -> f64 {
-        let hop = self.path.slowest(3, self.payload());
+        let hop = self.path.slowest(3, self.payload_bytes);
         let gathered = |hop: &Hop, mps| ack_latency_limit(hop.generation, hop.lanes, mps).as_ns();
-        let (Some(hop), Some(mps)) = (hop, Mps::new(self.platform.link.mps_bytes.value)) else { return 0.0 };
+        let Some((hop, mps)) = hop.and_then(|hop| Some((hop, Mps::new(hop.mps_bytes)?))) else { return 0.0 };
         let dllps = 2.0 * hop.dllp().as_ns();
         let period = gathered(hop, mps) + longest + dllps;
         ((requests - tags).max(0.0) * link / requests / period).floor() * dllps
@@ -415,8 +577,10 @@ impl<'a> Way<'a> {
         };
         let before = (sum.first_engine - sum.least_engine).as_ns();
         let (rounds, rest) = (((n - 1.0) / tags).floor(), (n - 1.0) % tags);
+        // The first one's tag is free no earlier than the others', or theirs no earlier than they can begin.
+        let first_round = sum.first_latency.as_ns().min(sum.latency.as_ns() + before);
         let in_rounds =
-            if tags.is_finite() { (rounds + 1.0) * sum.latency.as_ns() + rest * step.as_ns() + before } else { 0.0 };
+            if tags.is_finite() { first_round + rounds * sum.latency.as_ns() + rest * step.as_ns() } else { 0.0 };
         let buffers = f64::from(self.dma.send_buffers.value);
         let largest = Largest::of([
             (Bound::Engine, all(sum.engine) + sum.last_way.as_ns()),
@@ -438,6 +602,20 @@ impl<'a> Way<'a> {
             _ => largest.blurred(),
         }
     }
+}
+
+/// Bytes of a notice.
+const DW: u32 = 4;
+/// Most payload of a packet of data: what its sender may send, the card a write and the root port a completion.
+fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer) -> Option<u32> {
+    let way_up = platform.way_up(transfer.card as usize);
+    Some(match transfer.verb {
+        Verb::Store => dma.write_bytes.value.min(platform.mps_bytes_of(way_up.first()?.below)),
+        Verb::Load => {
+            let mps_bytes = platform.mps_bytes_of(&way_up.last()?.upper_port());
+            platform.memory.as_ref().map_or(mps_bytes, |memory| memory.completion_bytes.value.min(mps_bytes))
+        }
+    })
 }
 
 /// Bytes of payload in whole DWs.

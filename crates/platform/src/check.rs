@@ -1,8 +1,9 @@
 //! What no single key can tell: that the keys fit each other.
 
 use crate::read::Notes;
-use crate::{Bar, Dma, Link, Memory, ROOT, Region, Slot, Switch};
+use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Slot, Switch};
 use lanemark_units::format_size;
+use lanemark_wire::TagBits;
 
 /// Bytes of a DW.
 const DW: u64 = 4;
@@ -33,6 +34,7 @@ pub(crate) fn check(
     if let Some(tree) = tree {
         check_switches(tree.switches, link, notes);
         check_slots(tree, bars.unwrap_or_default(), notes);
+        check_tags(tree, link, notes);
         if let Some(memory) = tree.memory {
             check_memory(memory, link, notes);
         }
@@ -64,6 +66,19 @@ fn check_memory(memory: &Memory, link: Option<&Link>, notes: &mut Notes<'_>) {
             memory.completion_bytes.value, link.rcb_bytes.value
         );
         notes.at_line(memory.completion_bytes.line, "memory.completion_bytes".to_owned(), message);
+    }
+}
+
+/// Tags of 14 bits are of FLITs.
+fn check_tags(tree: &Tree<'_>, link: Option<&Link>, notes: &mut Notes<'_>) {
+    let (Some(dma), Some(link)) = (tree.dma, link) else { return };
+    let most = if link.generation.value >= 6 { TagBits::Fourteen } else { TagBits::Ten }.usable();
+    if dma.tags.value > u32::from(most) {
+        let message = format!(
+            "is {}; a requester can use {most} on a link of generation {}",
+            dma.tags.value, link.generation.value
+        );
+        notes.at_line(dma.tags.line, "dma.tags".to_owned(), message);
     }
 }
 
@@ -139,6 +154,16 @@ fn check_slots(tree: &Tree<'_>, bars: &[Bar], notes: &mut Notes<'_>) {
             continue;
         }
         let mine = windows(slot);
+        let messages = Mailbox::MESSAGES;
+        // Unshifted, the BAR itself is told of.
+        if slot.bar_shift_bytes.value > 0
+            && mine.iter().any(|(start, end)| *start < messages.end && messages.start < *end)
+        {
+            let shift = format_size(slot.bar_shift_bytes.value);
+            let message =
+                format!("is {shift}; a BAR of it would then take the messages of interrupts: shift it further");
+            notes.at_line(line, format!("slot.{}.bar_shift_bytes", slot.name), message);
+        }
         let meets = |other: &&Slot| {
             let theirs = windows(other);
             mine.iter().any(|(start, end)| theirs.iter().any(|(from, to)| start < to && from < end))
@@ -185,6 +210,43 @@ fn check_credits(link: &Link, notes: &mut Notes<'_>) {
         let message = format!("is {credits}; one payload of {mps} B (mps_bytes) takes {needed}");
         notes.at_line(link.posted_data_credits.line, "link.posted_data_credits".to_owned(), message);
     }
+    if link.tlps_per_error.value == 1 {
+        let message = "is 1: every TLP would come damaged, and none whole; 0 is a link without errors".to_owned();
+        notes.at_line(link.tlps_per_error.line, "link.tlps_per_error".to_owned(), message);
+    }
+}
+
+/// Each port is one that is there, once, and can take what it is set to; root ports take a payload in any case.
+pub(crate) fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
+    let (granted, mps) = (&platform.root_complex.posted_data_credits, platform.link.mps_bytes.value);
+    let root_is_set = platform.ports.iter().any(|port| port.name.starts_with(ROOT));
+    if granted.value < mps.div_ceil(16) && !root_is_set {
+        let message =
+            format!("is {}; one payload of link.mps_bytes, {mps} B, takes {}", granted.value, mps.div_ceil(16));
+        notes.at_line(granted.line, "root_complex.posted_data_credits".to_owned(), message);
+    }
+    if platform.ports.is_empty() {
+        return;
+    }
+    let names = platform.port_names();
+    for port in &platform.ports {
+        let (name, line, mps) = (&port.name, port.mps_bytes.line, port.mps_bytes.value);
+        let mut note = |key: &str, message: String| notes.at_line(line, format!("port.{name}.{key}"), message);
+        match names.iter().filter(|other| *other == name).count() {
+            0 => note("name", format!("is no port of this platform; its ports: {}", names.join(", "))),
+            1 => {}
+            _ => note("name", "is a slot and a switch: give them names of their own".to_owned()),
+        }
+        let supported = platform.mps_supported_bytes_of(name);
+        if mps > supported {
+            note("mps_bytes", format!("is {mps}; this port supports {supported} (mps_supported_bytes)"));
+        }
+        let (needed, credits) = (mps.div_ceil(16), platform.posted_data_credits_of(name));
+        if credits < needed {
+            let message = format!("is {mps}; one such payload takes {needed} posted data credits, it has {credits}");
+            note("mps_bytes", message);
+        }
+    }
 }
 
 fn check_bars(bars: &[Bar], notes: &mut Notes<'_>) {
@@ -200,6 +262,13 @@ fn check_bars(bars: &[Bar], notes: &mut Notes<'_>) {
         }
         if address.checked_add(size).is_none() {
             let message = format!("is {address:#x}; {} from there on reach beyond the last address", format_size(size));
+            notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
+        }
+        let messages = Mailbox::MESSAGES;
+        if address < messages.end && messages.start < end_of(address, size) {
+            let (start, end) = (messages.start, messages.end);
+            let message =
+                format!("is {address:#x}; from {start:#x} to {end:#x} it would take the messages of interrupts");
             notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
         }
         let before = &bars[..place];

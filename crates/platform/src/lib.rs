@@ -9,23 +9,27 @@
 
 mod check;
 mod draft;
+mod mailbox;
 pub mod memcpy;
 pub mod memory_type;
 mod param;
 mod path;
+mod port;
 mod preset;
 mod read;
 mod schema;
 pub mod spec;
 
 pub use draft::{Draft, Unknown};
+pub use mailbox::Mailbox;
 pub use param::{Origin, Param};
+pub use port::{CARD, LinkEnds, upper_port};
 pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Core, Dma, Driver, Endpoint, Forwarding, Link, Memory, Region, RegionKind, RootComplex, Slot, Switch,
-    WcPartialFlush,
+    Bar, Core, Dma, Driver, Endpoint, Forwarding, Link, Memory, Passing, Port, Region, RegionKind, RootComplex, Slot,
+    Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -59,6 +63,8 @@ pub struct Platform {
     pub switches: Vec<Switch>,
     /// Where the endpoint is; empty for once below the root.
     pub slots: Vec<Slot>,
+    /// Ports whose Device Control says something else than the others'.
+    pub ports: Vec<Port>,
     /// Its base address registers.
     pub bars: Vec<Bar>,
     /// What lies behind them.
@@ -97,6 +103,23 @@ impl Platform {
     /// other keys, or the origin says nothing.
     pub fn with(&self, key: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
         path::with(self, key, value, origin)
+    }
+
+    /// A copy in which this port has another `Max_Payload_Size`, as its Device Control says it.
+    ///
+    /// ```
+    /// use lanemark_platform::{Origin, preset};
+    /// let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    /// let set = rosta.with_mps_bytes("fpga0", 256, Origin::Given("setpci".to_owned()))?;
+    /// assert_eq!((set.mps_bytes_of("fpga0"), set.mps_bytes_of("fpga1")), (256, 128));
+    /// assert!(rosta.with_mps_bytes("fpga0", 512, Origin::Given("setpci".to_owned())).is_err());
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlatformError`] if there is no such port or it does not support so much.
+    pub fn with_mps_bytes(&self, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
+        path::with_mps(self, port, bytes, origin)
     }
 
     /// The number at a path as in [`Platform::with`], and where it comes from.

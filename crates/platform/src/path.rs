@@ -1,17 +1,17 @@
 //! One number of a platform, by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
 
-use crate::check::{Tree, check};
+use crate::check::{Tree, check, check_ports};
 use crate::read::{Notes, said};
 use crate::spec::Raw;
 use crate::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Platform, PlatformError, Problem, Region, RootComplex,
-    Slot, Switch,
+    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Param, Platform, PlatformError, Port, Problem, Region,
+    RootComplex, Slot, Switch,
 };
 
 /// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
 fn split(path: &str) -> Option<(&str, &str, &str)> {
     let (section, rest) = path.split_once('.')?;
-    let is_one_of_several = [Bar::PATH, Region::PATH, Switch::PATH, Slot::PATH].contains(&section);
+    let is_one_of_several = [Bar::PATH, Region::PATH, Switch::PATH, Slot::PATH, Port::PATH].contains(&section);
     match (is_one_of_several, rest.split_once('.')) {
         (true, Some((name, key))) => Some((section, name, key)),
         (true, None) | (false, Some(_)) => None,
@@ -37,6 +37,7 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         Dma::PATH => Dma::KEYS,
         Switch::PATH => Switch::KEYS,
         Slot::PATH => Slot::KEYS,
+        Port::PATH => Port::KEYS,
         Bar::PATH => Bar::KEYS,
         Region::PATH => Region::KEYS,
         _ => &[],
@@ -67,6 +68,9 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         Slot::PATH => {
             changed.slots.iter_mut().find(|slot| slot.name == name).is_some_and(|slot| slot.set(key, &raw, origin))
         }
+        Port::PATH => {
+            changed.ports.iter_mut().find(|port| port.name == name).is_some_and(|port| port.set(key, &raw, origin))
+        }
         Bar::PATH => changed
             .bars
             .iter_mut()
@@ -81,10 +85,27 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
     if !done {
         return Err(unknown());
     }
-    let mut notes = Notes::new(&platform.name, b"");
+    checked(changed)
+}
+
+/// Sets `Max_Payload_Size` of one port, which need not have been set apart before.
+pub(crate) fn with_mps(platform: &Platform, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
+    let mut changed = platform.clone();
+    let mps_bytes = Param { value: bytes, origin, line: 0 };
+    match changed.ports.iter_mut().find(|other| other.name == port) {
+        Some(port) => port.mps_bytes = mps_bytes,
+        None => changed.ports.push(Port { name: port.to_owned(), mps_bytes }),
+    }
+    checked(changed)
+}
+
+/// A platform whose keys fit each other still, though some were changed.
+fn checked(changed: Platform) -> Result<Platform, PlatformError> {
+    let mut notes = Notes::new(&changed.name, b"");
     let Platform { link, bars, regions, memory, dma, switches, slots, .. } = &changed;
     let tree = Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots };
     check(Some(link), Some(bars), Some(regions), Some(&tree), &mut notes);
+    check_ports(&changed, &mut notes);
     let mut problems = notes.problems();
     // Their lines are those of the file before the change.
     for problem in &mut problems {
@@ -115,6 +136,7 @@ pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)
         Dma::PATH => platform.dma.as_ref()?.each(&mut visit),
         Switch::PATH => platform.switches.iter().find(|switch| switch.name == name)?.each(&mut visit),
         Slot::PATH => platform.slots.iter().find(|slot| slot.name == name)?.each(&mut visit),
+        Port::PATH => platform.ports.iter().find(|port| port.name == name)?.each(&mut visit),
         Bar::PATH => platform.bars.iter().find(|bar| bar.index.value.to_string() == name)?.each(&mut visit),
         Region::PATH => platform.region(name)?.each(&mut visit),
         _ => {}

@@ -1,11 +1,11 @@
 //! From text to a checked platform, with every problem named: file, line, key, and what would be right.
 
-use crate::check::{Tree, check};
+use crate::check::{Tree, check, check_ports};
 use crate::draft::Unknown;
 use crate::spec::{Key, Kind, Raw, Value};
 use crate::{
-    Bar, Core, Dma, Draft, Driver, Endpoint, Link, Memory, Origin, Param, Platform, Region, RootComplex, SCHEMA, Slot,
-    Switch,
+    Bar, Core, Dma, Draft, Driver, Endpoint, Link, Memory, Origin, Param, Platform, Port, Region, RootComplex, SCHEMA,
+    Slot, Switch,
 };
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
@@ -113,6 +113,11 @@ fn shown(value: &DeValue<'_>) -> String {
 /// Whether it can stand in a path such as `region.sram.read_ns`.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// Whether it can be the name of a port: that of what it is of, or `ABOVE/BELOW`.
+fn is_port(name: &str) -> bool {
+    name.split_once('/').map_or_else(|| is_plain(name), |(above, below)| is_plain(above) && is_plain(below))
 }
 
 fn shown_name(name: &str) -> String {
@@ -480,6 +485,7 @@ const TOP: &[&str] = &[
     "dma",
     "switch",
     "slot",
+    "port",
     "bar",
     "region",
 ];
@@ -502,6 +508,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let dma = one_or_none(table, Dma::PATH, notes, Dma::read);
     let switches = several_or_none(table, Switch::PATH, notes, Switch::read);
     let slots = several_or_none(table, Slot::PATH, notes, Slot::read);
+    let ports = several_or_none(table, Port::PATH, notes, Port::read);
     let bars = several(table, Bar::PATH, notes, Bar::read);
     let regions = several(table, Region::PATH, notes, Region::read);
     let tree = match (&memory, &dma, &switches, &slots) {
@@ -511,7 +518,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         _ => None,
     };
     check(link.as_ref(), bars.as_deref(), regions.as_deref(), tree.as_ref(), notes);
-    Some(Platform {
+    let platform = Platform {
         name: name?,
         summary: summary?,
         core: core?,
@@ -523,9 +530,12 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         dma: dma.ok()?,
         switches: switches?,
         slots: slots?,
+        ports: ports?,
         bars: bars?,
         regions: regions?,
-    })
+    };
+    check_ports(&platform, notes);
+    Some(platform)
 }
 
 /// Notes what is wrong with the key `schema`, and says whether the file is for a newer program.
@@ -611,7 +621,7 @@ fn several<T>(
     for item in list {
         let start = item.span().start;
         let read = if let Some(table) = item.get_ref().as_table() {
-            let mut section = Section { path: format!("{path}.{}", label(table)), table, start, notes };
+            let mut section = Section { path: format!("{path}.{}", label(path, table)), table, start, notes };
             check_name(&mut section, &mut lines);
             read(&mut section)
         } else {
@@ -628,9 +638,9 @@ fn several<T>(
 }
 
 /// What stands for one of several sections in paths: its name or index.
-fn label(table: &DeTable<'_>) -> String {
+fn label(path: &str, table: &DeTable<'_>) -> String {
     if let Some(name) = table.get("name").and_then(|name| name.get_ref().as_str()) {
-        return shown_name(name);
+        return if path == Port::PATH && is_port(name) { cut(name) } else { shown_name(name) };
     }
     let index = table.get("index").map(Spanned::get_ref);
     let index = index.and_then(|index| index.as_table().map_or(Some(index), |row| Some(row.get("value")?.get_ref())));
@@ -643,8 +653,11 @@ fn check_name(section: &mut Section<'_, '_>, lines: &mut BTreeMap<String, usize>
     else {
         return;
     };
-    if said(name) && !is_plain(name) {
-        let message = format!("is {:?}; must be letters, digits, '_' and '-'", cut(name));
+    let is_of_port = section.path.split('.').next() == Some(Port::PATH);
+    let is_right = if is_of_port { is_port(name) } else { is_plain(name) };
+    if said(name) && !is_right {
+        let between = if is_of_port { ", with one '/' between two names" } else { "" };
+        let message = format!("is {:?}; must be letters, digits, '_' and '-'{between}", cut(name));
         section.problem(byte, "name", message);
     }
     let line = section.notes.line(byte);

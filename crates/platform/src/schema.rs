@@ -2,7 +2,7 @@
 
 use crate::spec::{Key, Kind, Raw};
 use crate::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Platform, Region, RootComplex, SCHEMA, Slot, Switch,
+    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Platform, Port, Region, RootComplex, SCHEMA, Slot, Switch,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -31,6 +31,7 @@ const PARTS: &[Part] = &[
     Part { path: Dma::PATH, texts: Dma::TEXTS, keys: Dma::KEYS, repeated: false, required: false },
     Part { path: Switch::PATH, texts: Switch::TEXTS, keys: Switch::KEYS, repeated: true, required: false },
     Part { path: Slot::PATH, texts: Slot::TEXTS, keys: Slot::KEYS, repeated: true, required: false },
+    Part { path: Port::PATH, texts: Port::TEXTS, keys: Port::KEYS, repeated: true, required: false },
     Part { path: Bar::PATH, texts: Bar::TEXTS, keys: Bar::KEYS, repeated: true, required: true },
     Part { path: Region::PATH, texts: Region::TEXTS, keys: Region::KEYS, repeated: true, required: true },
 ];
@@ -54,6 +55,8 @@ fn value_schema(kind: Kind) -> Value {
 const LINE: &str = "^\\P{Cc}*[^\\s\\p{Cc}]\\P{Cc}*$";
 /// A name that can stand in a path such as `region.sram.read_ns`.
 const PLAIN: &str = "^[A-Za-z0-9_-]+$";
+/// A name of a port.
+const OF_PORT: &str = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)?$";
 
 fn text_schema(pattern: &str) -> Value {
     json!({"type": "string", "pattern": pattern})
@@ -91,7 +94,12 @@ fn key_schema(key: &Key) -> Value {
 fn part_schema(part: &Part) -> Value {
     let mut properties = Map::new();
     for text in part.texts {
-        properties.insert((*text).to_owned(), text_schema(if part.repeated { PLAIN } else { LINE }));
+        let pattern = match part.path {
+            Port::PATH => OF_PORT,
+            _ if part.repeated => PLAIN,
+            _ => LINE,
+        };
+        properties.insert((*text).to_owned(), text_schema(pattern));
     }
     for key in part.keys {
         properties.insert(key.name.to_owned(), key_schema(key));
@@ -218,6 +226,10 @@ impl Platform {
             let slot =
                 |slot: &Slot| section_json(&[("name", &slot.name), ("below", &slot.below)], |visit| slot.each(visit));
             file["slot"] = self.slots.iter().map(slot).collect();
+        }
+        if !self.ports.is_empty() {
+            let port = |port: &Port| section_json(&[("name", &port.name)], |visit| port.each(visit));
+            file["port"] = self.ports.iter().map(port).collect();
         }
         file
     }

@@ -196,6 +196,18 @@ words! {
     }
 }
 
+words! {
+    /// What a port does with TLPs where the rules of ordering leave it a choice.
+    Passing {
+        /// Nothing passes that need not.
+        Never = "never",
+        /// What relaxed or ID-based ordering lets pass does, where those before it wait for credits.
+        Blocked = "blocked",
+        /// Whatever may go does, at random: for software that must not rely on order.
+        Random = "random",
+    }
+}
+
 impl Value for Variant {
     fn from_raw(raw: &Raw) -> Option<Variant> {
         if let Raw::Word(word) = raw { Variant::from_name(word) } else { None }
@@ -334,6 +346,18 @@ section! {
         map_ns: Ticks = Kind::Ns(1e9), default "2000" because "two system calls and the page tables of one page", unknown 500.0 to 20000.0;
         /// Width of the loads and stores it copies with.
         copy_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]);
+        /// Pinning a page of 4 KiB for a device.
+        pin_page_ns: Ticks = Kind::Ns(1e6), default "100" because "a page that is there, with its reference count", unknown 10.0 to 2000.0;
+        /// Unpinning a page of 4 KiB.
+        unpin_page_ns: Ticks = Kind::Ns(1e6), default "50" because "half of pinning: no page table is walked", unknown 10.0 to 2000.0;
+        /// Building one descriptor, besides writing it to the device.
+        build_descriptor_ns: Ticks = Kind::Ns(1e6), default "20" because "an address and a length: some tens of instructions", unknown 1.0 to 2000.0;
+        /// From an interrupt's message at the root complex to its handler.
+        interrupt_ns: Ticks = Kind::Ns(1e9), default "1000" because "the core is told, stops what it does and enters the kernel", unknown 200.0 to 20000.0;
+        /// What the handler does until it has woken the thread that waits.
+        handler_ns: Ticks = Kind::Ns(1e9), default "500" because "a short handler", unknown 50.0 to 20000.0;
+        /// From then until the thread runs.
+        wake_ns: Ticks = Kind::Ns(1e9), default "1500" because "the scheduler and a switch of contexts on an awake core", unknown 200.0 to 50000.0;
     }
 }
 
@@ -350,6 +374,8 @@ section! {
         posted_data_credits: u32 = Kind::Count(8, 2047), default "2047" because "as many as a counter can grant", unknown 64.0 to 2047.0;
         /// Non-posted header credits a root port advertises.
         nonposted_header_credits: u32 = Kind::Count(1, 127), default "127" because "as many as a counter can grant", unknown 8.0 to 127.0;
+        /// Largest `Max_Payload_Size` that a root port supports; `link.mps_bytes` in any case.
+        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
     }
 }
 
@@ -377,10 +403,10 @@ section! {
     /// The link between the root port and the endpoint.
     Link ["link"] {
         /// PCIe generation it trained at.
-        generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5]);
+        generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5, 6]);
         /// Width it trained at.
         width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
-        /// `Max_Payload_Size`.
+        /// `Max_Payload_Size` of every port that no `[[port]]` is about.
         mps_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]);
         /// `Max_Read_Request_Size`.
         mrrs_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "512" because "the reset value";
@@ -396,6 +422,14 @@ section! {
         nonposted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
         /// TLPs of the endpoint start at multiples of this many bytes, as its interface to the link is wide.
         start_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW";
+        /// TLPs that the replay buffers of all links hold until they are acknowledged; 0 for as many as there are.
+        replay_tlps: u32 = Kind::Count(0, 65_536), default "0" because "replay buffers are built for a round trip";
+        /// What all ports do where the rules of ordering leave it to them.
+        passing: Passing = Kind::Choice(Passing::WORDS), default "\"blocked\"" because "that is what relaxed ordering is for";
+        /// Whether all links send SKP ordered sets.
+        skp: bool = Kind::Flag, default "false" because "they take 0.3 % of a link, and make single latencies vary";
+        /// One in so many TLPs of every link comes damaged and is sent again; 0 for none.
+        tlps_per_error: u32 = Kind::Count(0, 1_000_000_000), default "0" because "a link without errors";
     }
 }
 
@@ -410,6 +444,8 @@ section! {
         ingress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
         /// From a region's answer to the completion at the link.
         egress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
+        /// Largest `Max_Payload_Size` that it supports; `link.mps_bytes` in any case.
+        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
     }
 }
 
@@ -417,7 +453,7 @@ section! {
     /// The endpoint's DMA engine.
     Dma ["dma"] {
         /// Reads that may be under way at once.
-        tags: u32 = Kind::Count(1, 768), unknown 8.0 to 768.0;
+        tags: u32 = Kind::Count(1, 15_360), unknown 8.0 to 768.0;
         /// Most bytes it asks for in one read; `Max_Read_Request_Size` may allow less.
         read_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the link allows";
         /// Most bytes of one write; `Max_Payload_Size` may allow less.
@@ -436,8 +472,16 @@ section! {
         descriptor_bytes: u32 = Kind::OneOf(&[4096, 8192, 16384, 65536, 1 << 20, 2 << 20]), default "4096" because "a page";
         /// What a descriptor takes before its first request.
         descriptor_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 10000.0;
+        /// Bytes of a descriptor, as it is written to the device or fetched by it.
+        descriptor_entry_bytes: u32 = Kind::OneOf(&[8, 16, 32, 64]), default "16" because "an address and a length";
+        /// Descriptors it has fetched from host memory and not begun, or is fetching, each by a read of its own.
+        prefetch_descriptors: u32 = Kind::Count(1, 256), default "1" because "none is asked for before it is needed", unknown 1.0 to 64.0;
         /// TLPs that may be on their way from it to the link, or wait there.
         send_buffers: u32 = Kind::Count(1, 1024), default "8" because "a few packets in the transmit buffer of a PCIe core", unknown 1.0 to 64.0;
+        /// Whether its requests for data have Relaxed Ordering set, and with them the completions of its reads.
+        relaxed_ordering: bool = Kind::Flag, default "false" because "it is the engine's choice, and off after reset for many";
+        /// The same of ID-Based Ordering.
+        id_based_ordering: bool = Kind::Flag, default "false" because "few engines use it";
     }
 }
 
@@ -451,7 +495,7 @@ section! {
             below,
         }
         /// PCIe generation its upstream link trained at.
-        generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5]);
+        generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5, 6]);
         /// Width its upstream link trained at.
         width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
         /// On its upstream link, from the last bit sent to the packet at the other end.
@@ -470,6 +514,8 @@ section! {
         completion_header_credits: u32 = Kind::Count(1, 127), default "64" because "room for two round trips of small packets", unknown 8.0 to 127.0;
         /// Completion data credits of 16 B each of its ports advertises.
         completion_data_credits: u32 = Kind::Count(8, 2047), default "1024" because "room for 16 KiB", unknown 64.0 to 2047.0;
+        /// Largest `Max_Payload_Size` that each of its ports supports; `link.mps_bytes` in any case.
+        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
     }
 }
 
@@ -484,6 +530,18 @@ section! {
         }
         /// Added to the address of every BAR of this card.
         bar_shift_bytes: u64 = Kind::Size(0, HUGE), default "0" because "where the BARs themselves say";
+    }
+}
+
+section! {
+    /// A port whose Device Control says something else than the others', as `setpci` writes it.
+    Port ["port"] {
+        text {
+            /// Which: a slot (`card` without any), a switch for its upstream port, or `ABOVE/BELOW` for the port of a switch or of `root` that one of them hangs on.
+            name,
+        }
+        /// Its `Max_Payload_Size`.
+        mps_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]);
     }
 }
 
@@ -545,6 +603,7 @@ impl crate::Platform {
         }
         self.switches.iter().for_each(|switch| switch.each(&mut visit));
         self.slots.iter().for_each(|slot| slot.each(&mut visit));
+        self.ports.iter().for_each(|port| port.each(&mut visit));
         self.bars.iter().for_each(|bar| bar.each(&mut visit));
         self.regions.iter().for_each(|region| region.each(&mut visit));
     }
@@ -555,7 +614,7 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 11] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 12] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
         (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
@@ -565,6 +624,7 @@ mod tests {
         (Dma::PATH, Dma::TEXTS, Dma::KEYS),
         (Switch::PATH, Switch::TEXTS, Switch::KEYS),
         (Slot::PATH, Slot::TEXTS, Slot::KEYS),
+        (Port::PATH, Port::TEXTS, Port::KEYS),
         (Bar::PATH, Bar::TEXTS, Bar::KEYS),
         (Region::PATH, Region::TEXTS, Region::KEYS),
     ];
@@ -597,8 +657,15 @@ mod tests {
         "link.posted_header_credits",
         "link.posted_data_credits",
         "link.nonposted_header_credits",
+        "link.replay_tlps",
+        "link.passing",
+        "link.skp",
+        "link.tlps_per_error",
         "dma.tags",
+        "dma.prefetch_descriptors",
         "dma.send_buffers",
+        "dma.relaxed_ordering",
+        "dma.id_based_ordering",
         "switch.generation",
         "switch.forwarding",
         "switch.posted_header_credits",

@@ -5,8 +5,8 @@
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, PRESETS, Platform, PlatformError, Problem, Region,
-    RootComplex, Slot, Switch,
+    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, PRESETS, Platform, PlatformError, Port, Preset, Problem,
+    Region, RootComplex, Slot, Switch,
 };
 use lanemark_units::parse_size;
 
@@ -56,7 +56,7 @@ fn an_unknown_key_at_the_top() {
     refused(
         &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
         &["card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           link, endpoint, dma, switch, slot, bar, region"],
+           link, endpoint, dma, switch, slot, port, bar, region"],
     );
 }
 
@@ -65,7 +65,7 @@ fn an_unknown_section() {
     refused(
         &card("[endpoint]", "[bridge]\nports = 4\n[endpoint]"),
         &["card.toml:36: bridge: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           link, endpoint, dma, switch, slot, bar, region"],
+           link, endpoint, dma, switch, slot, port, bar, region"],
     );
 }
 
@@ -73,7 +73,7 @@ fn an_unknown_section() {
 fn an_unknown_key_in_a_section() {
     refused(
         &card("[endpoint]", "[endpoint]\nvendor = { value = \"x\", source = \"y\" }"),
-        &["card.toml:37: endpoint.vendor: unknown key; known here: name, ingress_ns, egress_ns"],
+        &["card.toml:37: endpoint.vendor: unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes"],
     );
 }
 
@@ -90,10 +90,10 @@ fn an_odd_key_is_shown_on_one_line_and_not_at_any_length() {
     refused(
         &card("[endpoint]", &format!("[endpoint]\n\"a\\nb\" = 1\n\"\" = 2\n{} = 3", "x".repeat(99))),
         &[
-            "card.toml:37: endpoint.\"a\\nb\": unknown key; known here: name, ingress_ns, egress_ns",
-            "card.toml:38: endpoint.\"\": unknown key; known here: name, ingress_ns, egress_ns",
+            "card.toml:37: endpoint.\"a\\nb\": unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes",
+            "card.toml:38: endpoint.\"\": unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes",
             &format!(
-                "card.toml:39: endpoint.{}...: unknown key; known here: name, ingress_ns, egress_ns",
+                "card.toml:39: endpoint.{}...: unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes",
                 "x".repeat(60)
             ),
         ],
@@ -249,12 +249,12 @@ fn a_width_of_3_lanes_and_of_4() {
 }
 
 #[test]
-fn a_generation_of_6_and_of_5() {
+fn a_generation_of_7_and_of_6() {
     refused(
-        &card("generation = { value = 3", "generation = { value = 6"),
-        &["card.toml:28: link.generation: is 6; must be one of 1, 2, 3, 4, 5"],
+        &card("generation = { value = 3", "generation = { value = 7"),
+        &["card.toml:28: link.generation: is 7; must be one of 1, 2, 3, 4, 5, 6"],
     );
-    assert_eq!(accepted(&card("generation = { value = 3", "generation = { value = 5")).link.generation.value, 5);
+    assert_eq!(accepted(&card("generation = { value = 3", "generation = { value = 6")).link.generation.value, 6);
 }
 
 #[test]
@@ -315,6 +315,22 @@ fn a_bar_beside_a_multiple_of_its_size() {
         &["card.toml:43: bar.0.address_bytes: is 0xf0008000; it must be a multiple of the BAR's size 64KiB"],
     );
     accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0xF0010000"));
+}
+
+#[test]
+fn a_bar_where_messages_of_interrupts_go() {
+    for inside in ["0xFEE00000", "0xFEEF0000"] {
+        refused(
+            &card(BAR0_ADDRESS, &format!("address_bytes = {{ value = {inside}")),
+            &[&format!(
+                "card.toml:43: bar.0.address_bytes: is {}; from 0xfee00000 to 0xfef00000 it would take the messages of \
+                interrupts",
+                inside.to_lowercase()
+            )],
+        );
+    }
+    accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0xFEDF0000"));
+    accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0xFEF00000"));
 }
 
 #[test]
@@ -621,7 +637,7 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
         &text,
         &[
             "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-             link, endpoint, dma, switch, slot, bar, region",
+             link, endpoint, dma, switch, slot, port, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
             "card.toml:28: link.width_lanes: is missing: Width it trained at; must be one of 1, 2, 4, 8, 12, 16, 32",
             "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",
@@ -737,6 +753,68 @@ fn a_dma_engine_without_memory_is_refused_and_lent_memory_may_not_lie_in_a_bar()
     assert!(inside[0].contains("overlaps BAR"), "{inside:?}");
 }
 
+/// The tree with one port set apart.
+fn with_port(name: &str, mps: u32) -> String {
+    let supported = "name = \"lower\"\nmps_supported_bytes = { value = 1024, source = \"a test\" }";
+    let port = format!("[[port]]\nname = \"{name}\"\nmps_bytes = {{ value = {mps}, source = \"a test\" }}\n");
+    format!("{}\n{port}", tree("name = \"lower\"", supported))
+}
+
+#[test]
+fn a_port_is_set_to_what_it_supports_and_no_more() {
+    let mps = accepted(CARD).link.mps_bytes.value;
+    for (name, most) in
+        [("lower", 1024), ("lower/right", 1024), ("upper/lower", mps), ("root/upper", mps), ("left", mps)]
+    {
+        assert_eq!(accepted(&with_port(name, most)).mps_bytes_of(name), most);
+        let said = said(&with_port(name, most * 2));
+        let begins = format!("port.{name}.mps_bytes: is {}; this port supports {most}", most * 2);
+        assert!(said[0].starts_with(&begins), "{said:?}");
+    }
+}
+
+#[test]
+fn a_port_that_is_not_there_is_named_with_those_that_are() {
+    let said = said(&with_port("upper/right", 128));
+    let wanted = "port.upper/right.name: is no port of this platform; its ports: root/upper, upper, upper/lower, lower, \
+                  upper/left, left, lower/right, right";
+    assert_eq!(said, [wanted]);
+}
+
+#[test]
+fn a_port_stands_once_and_a_slot_is_not_called_as_a_switch() {
+    let twice = format!(
+        "{}{}",
+        with_port("left", 128),
+        "[[port]]\nname = \"left\"\nmps_bytes = { value = 128, source = \"a test\" }\n"
+    );
+    assert!(said(&twice)[0].ends_with("already; give each its own"), "{:?}", said(&twice));
+    let slashes = said(&with_port("upper/lower/x", 128));
+    assert!(
+        slashes[0].ends_with("must be letters, digits, '_' and '-', with one '/' between two names"),
+        "{slashes:?}"
+    );
+    let alike = with_port("lower", 128).replace("name = \"left\"", "name = \"lower\"");
+    assert!(said(&alike)[0].ends_with("is a slot and a switch: give them names of their own"), "{:?}", said(&alike));
+}
+
+#[test]
+fn a_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_not() {
+    let with = |credits: u32| {
+        with_port("lower", 1024).replace(
+            "name = \"lower\"\nmps_supported",
+            &format!(
+                "name = \"lower\"\nposted_data_credits = {{ value = {credits}, source = \"a test\" }}\nmps_supported"
+            ),
+        )
+    };
+    accepted(&with(64));
+    assert_eq!(
+        said(&with(63)),
+        ["port.lower.mps_bytes: is 1024; one such payload takes 64 posted data credits, it has 63"]
+    );
+}
+
 #[test]
 fn many_sections_are_read_in_a_moment() {
     let region = &CARD[CARD.rfind("[[region]]").unwrap()..];
@@ -750,7 +828,7 @@ struct Part {
     keys: &'static [Key],
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
     Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
     Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
@@ -758,6 +836,7 @@ const PARTS: [Part; 11] = [
     Part { path: Dma::PATH, header: "[dma]", keys: Dma::KEYS },
     Part { path: Switch::PATH, header: "[[switch]]", keys: Switch::KEYS },
     Part { path: Slot::PATH, header: "[[slot]]", keys: Slot::KEYS },
+    Part { path: Port::PATH, header: "[[port]]", keys: Port::KEYS },
     Part { path: Link::PATH, header: "[link]", keys: Link::KEYS },
     Part { path: Endpoint::PATH, header: "[endpoint]", keys: Endpoint::KEYS },
     Part { path: Bar::PATH, header: "[[bar]]", keys: Bar::KEYS },
@@ -807,9 +886,16 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// Whether a text has a section of this header; each is in one preset at the least.
+/// The presets, one of them with a port that is set apart from the others.
+fn texts() -> Vec<String> {
+    let port = "\n[[port]]\nname = \"card\"\nmps_bytes = { value = 256, source = \"a test\" }\n";
+    let of = |preset: &Preset| format!("{}{}", preset.text, if preset.name == "card-gen5-x16" { port } else { "" });
+    PRESETS.iter().map(of).collect()
+}
+
+/// Whether a text has a section of this header; each is in one of them at the least.
 fn has(text: &str, header: &str) -> bool {
-    assert!(PRESETS.iter().any(|preset| preset.text.lines().any(|line| line == header)), "{header} is in no preset");
+    assert!(texts().iter().any(|text| text.lines().any(|line| line == header)), "{header} is in none");
     text.lines().any(|line| line == header)
 }
 
@@ -841,15 +927,15 @@ fn meant(value: &str) -> f64 {
 #[test]
 fn every_key_takes_its_edges_and_nothing_beyond() {
     let mut tried = 0;
-    for preset in PRESETS {
-        for part in PARTS.iter().filter(|part| has(preset.text, part.header)) {
+    for text_of in texts() {
+        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
             for key in part.keys {
                 let (inside, outside) = edges(key.kind);
                 let wanted = key.kind.wanted();
                 let last = |path: &str| path.starts_with(part.path) && path.ends_with(&format!(".{}", key.name));
                 let problems = |value: &str| {
                     let row = format!("{} = {{ value = {value}, source = \"a test\" }}", key.name);
-                    let (text, line) = with_row(preset.text, part.header, key.name, &row);
+                    let (text, line) = with_row(&text_of, part.header, key.name, &row);
                     let result = read(&text);
                     let problems = result.as_ref().map_or_else(|error| error.problems.clone(), |_| Vec::new());
                     // Whether it fits the other keys is another question.
@@ -884,10 +970,10 @@ fn every_key_takes_its_edges_and_nothing_beyond() {
 
 #[test]
 fn every_key_without_a_default_is_missed_and_every_other_is_filled_in() {
-    for preset in PRESETS {
-        for part in PARTS.iter().filter(|part| has(preset.text, part.header)) {
+    for text_of in texts() {
+        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
             for key in part.keys {
-                let (text, _) = with_row(preset.text, part.header, key.name, "");
+                let (text, _) = with_row(&text_of, part.header, key.name, "");
                 let missing = format!("is missing: {}; {}", key.doc.trim().trim_end_matches('.'), key.kind.wanted());
                 match (read(&text), key.default) {
                     (Ok(platform), Some((_, because))) => {

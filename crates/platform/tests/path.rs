@@ -2,7 +2,7 @@
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, PRESETS, Platform, Region, RootComplex, Slot, Switch,
+    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, PRESETS, Platform, Port, Region, RootComplex, Slot, Switch,
     preset,
 };
 
@@ -27,6 +27,7 @@ fn paths(platform: &Platform) -> Vec<(String, &'static Key)> {
     sections.extend(platform.dma.iter().map(|_| (Dma::PATH.to_owned(), Dma::KEYS)));
     sections.extend(platform.switches.iter().map(|switch| (format!("switch.{}", switch.name), Switch::KEYS)));
     sections.extend(platform.slots.iter().map(|slot| (format!("slot.{}", slot.name), Slot::KEYS)));
+    sections.extend(platform.ports.iter().map(|port| (format!("port.{}", port.name), Port::KEYS)));
     sections.extend(platform.bars.iter().map(|bar| (format!("bar.{}", bar.index.value), Bar::KEYS)));
     sections.extend(platform.regions.iter().map(|region| (format!("region.{}", region.name), Region::KEYS)));
     sections

@@ -101,7 +101,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("width_lanes = { value = 8, source = \"lspci\" }", "width_lanes = { value = 8, source = \"a\", unit = \"b\" }"),
     ("width_lanes = { value = 8", "width_lanes = { value = 3"),
     ("width_lanes = ", "width = "),
-    ("generation = { value = 3", "generation = { value = 6"),
+    ("generation = { value = 3", "generation = { value = 7"),
     ("one_way_ns = { value = 100", "one_way_ns = { value = -1"),
     ("one_way_ns = { value = 100", "one_way_ns = { value = 1000000001"),
     ("one_way_ns = { value = 100", "one_way_ns = { value = \"100\""),

@@ -1,6 +1,6 @@
 //! One answer: a question, a target, a way, and what came out.
 
-use crate::{Delivery, Detail, Doubt, Summary};
+use crate::{Delivery, Detail, Doubt, LinkUse, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,9 @@ pub struct Answer {
     pub formula: Option<Formula>,
     /// Packets on the link in one sample; absent where they cannot be seen.
     pub tlps: Option<Tlps>,
+    /// What each direction of each link carried, of those that carried anything; empty where it cannot be seen.
+    #[serde(default)]
+    pub links: Vec<LinkUse>,
     /// How the end of what was stored is known; absent where the target sees it itself, or nothing was stored.
     pub delivery: Option<Delivery>,
     /// Bytes that were to arrive and did; absent where it cannot be checked.
@@ -145,7 +148,10 @@ pub struct Way {
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
     /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
-    /// `dma` for a device that moves the bytes itself.
+    /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
+    /// flows go beside another, it is those that have), `loads` for a core that does it instead. Where a core asks the device
+    /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
+    /// `fetched_` for the descriptors), and how it is told (`_flag`, `_register`, `_interrupt`).
     pub through: String,
 }
 
@@ -169,7 +175,14 @@ impl std::fmt::Display for Way {
             "memory" => f.write_str(" from memory"),
             "wake" => f.write_str(" that wakes a thread, one way"),
             how @ ("hot" | "cold" | "one_line" | "two_lines") => write!(f, ", {}", how.replace('_', " ")),
-            other => write!(f, " via {other}"),
+            "loads" => f.write_str(", loads"),
+            other if other.starts_with("dma_under_way_") => {
+                write!(f, " by DMA, {} under way", other.trim_start_matches("dma_under_way_"))
+            }
+            other => match other.strip_prefix("dma_").and_then(|asked| asked.rsplit_once('_')) {
+                Some((asked, told)) => write!(f, " by DMA, {}, {told}", asked.replace('_', " ")),
+                None => write!(f, " via {other}"),
+            },
         }
     }
 }
@@ -282,5 +295,9 @@ mod tests {
         assert_eq!(way("wb", "memcpy", None, "cold"), "WB memcpy, cold");
         assert_eq!(way("wb", "8", None, "one_line"), "WB 8, one line");
         assert_eq!(way("none", "device_to_host", None, "dma"), "device-to-host by DMA");
+        let asked = way("none", "0:host", None, "dma_fetched_call_interrupt");
+        assert_eq!(asked, "0:host by DMA, fetched call, interrupt");
+        let loaded = way("none", "host_to_device", None, "dma_under_way_16");
+        assert_eq!(loaded, "host-to-device by DMA, 16 under way");
     }
 }

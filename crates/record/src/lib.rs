@@ -3,10 +3,12 @@
 //! A [`Record`] is what one run found: on which targets, which questions, which answers, what was
 //! skipped and why. It is plain data with units at the end of its keys, written as JSON whole or not
 //! at all ([`file`]), described by a JSON Schema generated from these types ([`schema`]).
+//! A [`Capture`] is TLPs as they passed one place, in a file that other tools read too.
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod capture;
 mod card;
 mod comparison;
 mod delivery;
@@ -16,6 +18,7 @@ mod doubt;
 mod experiment;
 pub mod file;
 mod interval;
+mod link;
 mod residual;
 mod samples_file;
 mod summary;
@@ -24,6 +27,7 @@ pub use answer::{
     Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Tlps,
     WaitShare, Way,
 };
+pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};
 pub use card::{Card, CardLink, CardMapping, CardRange};
 pub use comparison::{Alone, Change, Comparison, Pair};
 pub use delivery::{Delivery, KnownBy};
@@ -32,6 +36,7 @@ pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Here, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
 pub use interval::{Interval, LEAST_SAMPLES};
+pub use link::{Direction, Link, LinkUse};
 pub use residual::Residual;
 pub use samples_file::samples_table;
 pub use summary::Summary;
@@ -120,6 +125,9 @@ pub struct Target {
     pub origins: Option<Origins>,
     /// The device, what of it was touched and how it was found; absent where no real card was measured.
     pub card: Option<Card>,
+    /// Its links, those of switches first; empty where they are not known.
+    #[serde(default)]
+    pub links: Vec<Link>,
 }
 
 /// What kind of answer a target gives.

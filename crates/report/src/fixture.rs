@@ -2,8 +2,8 @@
 //! nobody knows.
 
 use lanemark_record::{
-    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, CorePair, Detail, Formula, Origins, Quantity, Record,
-    Reproduction, Row, Skipped, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
+    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, CorePair, Detail, Direction, Formula, Link, LinkUse,
+    Origins, Quantity, Record, Reproduction, Row, Skipped, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
 };
 
 /// A record with nothing in it.
@@ -23,6 +23,7 @@ pub(crate) fn record() -> Record {
             platform: Some(serde_json::json!({"link": {"width": 16, "note": "a & b"}})),
             origins: Some(Origins { given: 5, assumed: 3, fitted: 1, unknown: 0 }),
             card: None,
+            links: vec![],
         },
         Target {
             name: "host".to_owned(),
@@ -32,6 +33,7 @@ pub(crate) fn record() -> Record {
             platform: None,
             origins: None,
             card: None,
+            links: vec![],
         },
     ];
     for (access, fence, rates, wait) in [
@@ -158,6 +160,7 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         waits: vec![],
         formula: None,
         tlps: None,
+        links: vec![],
         bytes: None,
         timer_cost_ns: 10.0,
         passes: 1,
@@ -209,4 +212,59 @@ pub(crate) fn reproduction() -> Reproduction {
         }],
         here: vec![],
     }
+}
+
+/// So many cards below one switch, four of them busy and one busy all the time; one card hangs on the root itself.
+pub(crate) fn fabric(cards: usize) -> Record {
+    let mut record = record();
+    let link =
+        |name: String, above: &str, width_lanes| Link { name, above: above.to_owned(), generation: 2, width_lanes };
+    let above = |card: usize| format!("sw{}", card / 8);
+    let mut links: Vec<Link> = Vec::new();
+    if cards > 1 {
+        links.extend((0..cards.div_ceil(8)).map(|switch| link(format!("sw{switch}"), "root", 8)));
+    }
+    links.extend((0..cards).map(|card| {
+        let above = if cards > 1 { above(card) } else { "root".to_owned() };
+        link(format!("fpga{card}"), &above, 4)
+    }));
+    record.targets[0].links = links;
+    let used = |link: &str, tlp_share_percent, payload_rate_bytes_per_s| LinkUse {
+        link: link.to_owned(),
+        direction: Direction::Up,
+        tlp_share_percent,
+        dllp_share_percent: 0.01,
+        payload_rate_bytes_per_s,
+    };
+    let way = Way { through: "dma".to_owned(), ..way("none", "0:host", None) };
+    let mut answer = Answer { question: "shared_link".to_owned(), ..bandwidth("card-gen5-x16", way, 1 << 20, 3.44e9) };
+    answer.links = vec![used("fpga0", 49.8, 0.861e9), used("fpga1", 0.99, 1e6)];
+    if cards > 1 {
+        answer.links.push(used("sw0", 99.6, 3.44e9));
+    }
+    record.answers = vec![answer];
+    record
+}
+
+/// One card under three loads.
+pub(crate) fn loaded() -> Record {
+    let mut record = record();
+    record.answers = [(1, 675.0, 0.76e9), (64, 675.0, 47.3e9), (256, 2165.0, 60e9)]
+        .map(|(under_way, ns, rate)| {
+            let way = Way { through: format!("dma_under_way_{under_way}"), ..way("none", "host_to_device", None) };
+            let mut answer = bandwidth("card-gen5-x16", way, 512, rate);
+            answer.question = "loaded_latency".to_owned();
+            answer.quantity = Quantity::RoundTripLatency;
+            answer.latency_ns = Summary::of(&[ns, ns, ns * 1.1]);
+            answer.ceiling.rate_bytes_per_s = Some(60.6e9);
+            answer.formula = (under_way == 1).then(|| Formula {
+                latency_ns: Some(ns),
+                delivered_rate_bytes_per_s: None,
+                bound: "latency".to_owned(),
+                holds_for: "one card".to_owned(),
+            });
+            answer
+        })
+        .to_vec();
+    record
 }

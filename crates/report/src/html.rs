@@ -4,22 +4,22 @@ use crate::advice::Topic;
 use crate::chart;
 use crate::curve;
 use crate::error::ReportError;
+use crate::fabric::{self, Fabric};
 use crate::figures;
 use crate::grid::{Column, Grid};
+use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{self, Line, Panel, Point, words};
 use crate::reproduction;
 use crate::table::{fit_in_words, kind_in_words, origins_in_words, reasons};
+use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use askama::Template;
 use lanemark_record::{CeilingKind, Record, Reproduction, Target, TargetKind, Verdict};
 
 /// Bars up to which all of a panel are shown at once.
 const BARS_AT_ONCE: usize = 12;
-/// Different colours for causes; more causes than that share them, and are told apart by their names.
-const CAUSE_COLOURS: usize = 10;
-/// The least share of a bar, in percent, that a name fits into.
-const NAMED_FROM_PERCENT: f64 = 18.0;
-
+/// Ways of a panel whose links are drawn.
+const DRAWINGS: usize = 6;
 /// `record`, and papers reproduced with it, as a page of HTML: one file that needs no network.
 ///
 /// Plots, what the core waited for, which way to use, every figure as a table, what was skipped, and where
@@ -97,6 +97,10 @@ struct PanelPart {
     limit_mark: Option<f64>,
     waits: Vec<WaitBar>,
     causes: Vec<CausePart>,
+    shares: Grid,
+    fabrics: Vec<FabricDrawing>,
+    /// Ways whose links are not drawn, because there are many.
+    fabrics_left_out: usize,
     fits: Vec<String>,
     matrices: Vec<MatrixPart>,
     curves: Vec<CurveDrawing>,
@@ -141,40 +145,14 @@ struct Bar {
     formula_mark: Option<f64>,
 }
 
-/// What one way waited for, or several alike.
-struct WaitBar {
-    names: Vec<String>,
-    in_words: String,
-    parts: Vec<WaitPart>,
-}
-
-impl WaitBar {
-    fn all_names(&self) -> String {
-        self.names.join(", ")
-    }
-
-    fn some_names(&self) -> String {
-        match &*self.names {
-            [some @ .., _, _, _] if some.len() > 1 => {
-                format!("{} and {} more", self.names[..2].join(", "), self.names.len() - 2)
-            }
-            all => all.join(", "),
-        }
-    }
-}
-
-struct WaitPart {
-    colour: usize,
-    share: f64,
-    in_words: String,
-    /// The cause's name where it fits into the bar.
-    label: Option<String>,
-}
-
-struct CausePart {
-    colour: usize,
+/// The links of a target with what they carried for one answer.
+struct FabricDrawing {
     name: String,
-    explanation: String,
+    figure: String,
+    in_words: String,
+    waits: String,
+    svg: String,
+    not_drawn: String,
 }
 
 struct Reproduced<'a> {
@@ -195,7 +173,7 @@ impl<'a> Page<'a> {
                 None => record.targets.iter().all(|target| target.name != panel.target),
             };
             let numbered = panels.iter().enumerate().filter(|(_, panel)| wanted(panel));
-            numbered.map(|(place, panel)| panel_part(place, panel, &causes)).collect::<Vec<_>>()
+            numbered.map(|(place, panel)| panel_part(record, place, panel, &causes)).collect::<Vec<_>>()
         };
         Page {
             record,
@@ -234,19 +212,6 @@ fn id(place: usize) -> String {
     format!("panel-{place}")
 }
 
-/// Every cause in the record, the one waited for longest first.
-fn causes(record: &Record) -> Vec<&str> {
-    let mut causes: Vec<(&str, f64)> = Vec::new();
-    for wait in record.answers.iter().flat_map(|answer| &answer.waits) {
-        match causes.iter_mut().find(|(cause, _)| *cause == wait.cause) {
-            Some((_, share)) => *share += wait.share_percent,
-            None => causes.push((&wait.cause, wait.share_percent)),
-        }
-    }
-    causes.sort_by(|a, b| b.1.total_cmp(&a.1));
-    causes.into_iter().map(|(cause, _)| cause).collect()
-}
-
 fn glance(place: usize, panels: &[Panel]) -> Glance {
     let panel = &panels[place];
     let best = &panel.lines[0];
@@ -267,7 +232,7 @@ fn glance(place: usize, panels: &[Panel]) -> Glance {
         way: best.name.clone(),
         figure: point.value.map_or_else(|| "no figure".to_owned(), |value| panel.unit.figure_with_symbol(value)),
         size: figures::size(point.answer.size_bytes),
-        share: point.answer.share_of_ceiling_percent.map(|share| share.clamp(0.0, 100.0)),
+        share: point.answer.share_of_ceiling_percent.filter(|_| panel.is_rate()).map(|share| share.clamp(0.0, 100.0)),
         share_in_words: point.answer.share_of_ceiling_percent.map(figures::percent).unwrap_or_default(),
         limit: if panel.is_rate() { limit } else { String::new() },
         wait: point.longest_wait_in_words().unwrap_or_default(),
@@ -314,16 +279,11 @@ fn flatten(path: &str, value: &serde_json::Value, lines: &mut Vec<(String, Strin
     }
 }
 
-fn panel_part(place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
+fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
     let is_plotted = !panel.has_one_size_per_way();
-    let mut waits: Vec<WaitBar> = Vec::new();
-    for bar in panel.lines.iter().filter_map(|line| wait_bar(line, causes)) {
-        match waits.iter_mut().find(|other| other.in_words == bar.in_words) {
-            Some(other) => other.names.extend(bar.names),
-            None => waits.push(bar),
-        }
-    }
+    let waits = wait_bars(panel, causes);
     let ceilings = panel.ceilings();
+    let (fabrics, fabrics_left_out) = fabrics(record, place, panel);
     let matrices = Matrix::of(panel);
     // A matrix shows what bars would.
     let (bars, limit_mark) = if is_plotted || !matrices.is_empty() { (Vec::new(), None) } else { bars(panel) };
@@ -347,23 +307,64 @@ fn panel_part(place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
         limit_mark,
         waits,
         causes: cause_parts(panel, causes),
+        shares: shares(panel, causes),
+        fabrics,
+        fabrics_left_out,
         fits: panel
             .lines
             .iter()
             .filter_map(|line| Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer.fit?))))
             .collect(),
         matrices: matrices.iter().map(|matrix| matrix_part(matrix, panel)).collect(),
-        curves: panel
-            .lines
-            .iter()
-            .filter_map(|line| {
+        curves: loaded(place, panel)
+            .into_iter()
+            .chain(panel.lines.iter().filter_map(|line| {
                 let buffers = curve::buffers(line.largest().answer)?;
                 let in_words = format!("{}: {}", line.name, curve::in_words(buffers));
                 Some(CurveDrawing { in_words, svg: curve::drawing(buffers) })
-            })
+            }))
             .collect(),
         numbers: numbers(panel),
     }
+}
+
+/// Latency over load, a curve a size.
+fn loaded(place: usize, panel: &Panel) -> Vec<CurveDrawing> {
+    let curves = Curve::of(panel);
+    let drawing = |(number, curve): (usize, &Curve)| CurveDrawing {
+        in_words: curve.in_words(),
+        svg: curve.drawing(&format!("loaded-{place}-{number}")),
+    };
+    curves.iter().enumerate().map(drawing).collect()
+}
+
+/// The links for the way that is shown first and for some of the others, and how many are left out.
+fn fabrics(record: &Record, place: usize, panel: &Panel) -> (Vec<FabricDrawing>, usize) {
+    let first = fabric::shown_first(panel);
+    let others = panel.lines.iter().map(|line| line.largest().answer).filter(|answer| !std::ptr::eq(*answer, first));
+    let shown: Vec<_> =
+        std::iter::once(first).chain(others).filter_map(|answer| Some((answer, Fabric::of(record, answer)?))).collect();
+    let drawing = |(number, (answer, fabric)): (usize, &(&lanemark_record::Answer, Fabric))| {
+        let line = panel.lines.iter().find(|line| std::ptr::eq(line.largest().answer, *answer));
+        let waits: Vec<String> = (answer.waits.iter().take(3))
+            .map(|wait| format!("{} {}", words(&wait.cause), figures::whole_percent(wait.share_percent)))
+            .collect();
+        FabricDrawing {
+            name: format!("{}, {}", answer.way, figures::size(answer.size_bytes)),
+            figure: line
+                .and_then(|line| line.largest().value)
+                .map_or_else(String::new, |value| panel.unit.figure_with_symbol(value)),
+            in_words: fabric.in_words(),
+            waits: waits.join(", "),
+            svg: fabric.drawing(&format!("fabric-{place}-{number}")),
+            not_drawn: match fabric.not_drawn() {
+                0 => String::new(),
+                count => format!("not drawn, because no root leads there: {}", figures::counted(count, "link")),
+            },
+        }
+    };
+    let left_out = shown.len().saturating_sub(DRAWINGS);
+    (shown.iter().take(DRAWINGS).enumerate().map(drawing).collect(), left_out)
 }
 
 fn matrix_part(matrix: &Matrix, panel: &Panel) -> MatrixPart {
@@ -424,45 +425,6 @@ fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>) {
         formula_mark: percent(point.formula().filter(|_| panel.kind != Some(TargetKind::Formula))),
     });
     (bars.collect(), percent(limit))
-}
-
-fn wait_bar(line: &Line, causes: &[&str]) -> Option<WaitBar> {
-    let answer = line.largest().answer;
-    let parts: Vec<WaitPart> = answer
-        .waits
-        .iter()
-        .map(|wait| WaitPart {
-            colour: colour(&wait.cause, causes),
-            share: wait.share_percent.clamp(0.0, 100.0),
-            in_words: format!(
-                "{} {}: {}",
-                words(&wait.cause),
-                figures::whole_percent(wait.share_percent),
-                wait.explanation
-            ),
-            label: (wait.share_percent >= NAMED_FROM_PERCENT)
-                .then(|| format!("{} {}", words(&wait.cause), figures::whole_percent(wait.share_percent))),
-        })
-        .collect();
-    let in_words = parts.iter().map(|part| part.in_words.clone()).collect::<Vec<_>>().join("; ");
-    (!parts.is_empty()).then(|| WaitBar { names: vec![line.name.clone()], in_words, parts })
-}
-
-fn colour(cause: &str, causes: &[&str]) -> usize {
-    causes.iter().position(|other| *other == cause).unwrap_or(0) % CAUSE_COLOURS
-}
-
-/// The causes in a panel's bars, each once, longest waited for in the whole record first.
-fn cause_parts(panel: &Panel, causes: &[&str]) -> Vec<CausePart> {
-    let waits = || panel.lines.iter().flat_map(|line| &line.largest().answer.waits);
-    let found = causes.iter().filter_map(|cause| waits().find(|wait| wait.cause == **cause));
-    found
-        .map(|wait| CausePart {
-            colour: colour(&wait.cause, causes),
-            name: words(&wait.cause),
-            explanation: wait.explanation.clone(),
-        })
-        .collect()
 }
 
 /// Every figure of a panel.
@@ -559,6 +521,7 @@ fn reproduced(reproduction: &Reproduction) -> Reproduced<'_> {
 mod tests {
     use super::*;
     use crate::fixture;
+    use lanemark_record::WaitShare;
 
     /// What stands between `before` and `after` in `page`.
     fn between<'a>(page: &'a str, before: &str, after: &str) -> &'a str {
@@ -591,9 +554,12 @@ mod tests {
         const ATTACK: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload=\"x";
         let text = lanemark_record::file::to_json(&fixture::record());
         // Every string value of the record, and every name in it, is the attack.
-        let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        poison(&mut value, ATTACK);
-        let record: Record = serde_json::from_value(value).unwrap();
+        let poisoned = |text: &str| -> Record {
+            let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+            poison(&mut value, ATTACK);
+            serde_json::from_value(value).unwrap()
+        };
+        let record = poisoned(&text);
         let mut reproduction = fixture::reproduction();
         ATTACK.clone_into(&mut reproduction.title);
         ATTACK.clone_into(&mut reproduction.rows[3].note);
@@ -606,11 +572,16 @@ mod tests {
         let clean = html(&fixture::record(), &[fixture::reproduction()]).unwrap();
         assert_eq!(page.matches("</script>").count(), clean.matches("</script>").count());
         assert!(data.contains("alert(1)"), "the name is still there as data");
+        let drawn = html(&poisoned(&lanemark_record::file::to_json(&fixture::fabric(8))), &[]).unwrap();
+        assert!(drawn.contains("<svg class=\"fabric\""));
+        let drawn = drawn.replace(between(&drawn, "id=\"plots\">", "</script>"), "");
+        assert!(!drawn.contains("<script>alert") && !drawn.contains("<img") && !drawn.contains("\" onload="));
     }
 
     fn poison(value: &mut serde_json::Value, with: &str) {
         use serde_json::Value;
-        const CLOSED: [&str; 6] = ["kind", "quantity", "verdict", "class", "schema", "interrupted"];
+        const CLOSED: [&str; 8] =
+            ["kind", "quantity", "verdict", "class", "schema", "interrupted", "direction", "above"];
         match value {
             Value::String(text) => with.clone_into(text),
             Value::Array(list) => list.iter_mut().for_each(|item| poison(item, with)),
@@ -656,6 +627,26 @@ mod tests {
         assert!(bandwidth.contains("class=\"plot\"") && !bandwidth.contains("class=\"bars\""));
         assert!(latency.contains("class=\"bars\"") && !latency.contains("class=\"plot\""));
         assert!(bandwidth.contains("role=\"img\"") && bandwidth.contains("94.4 % of the limit"));
+    }
+
+    #[test]
+    fn links_are_drawn_with_a_title_a_description_and_what_was_waited_for() {
+        let mut record = fixture::fabric(8);
+        record.answers[0].waits =
+            vec![WaitShare { cause: "link_busy".to_owned(), explanation: "why".to_owned(), share_percent: 82.4 }];
+        let page = html(&record, &[]).unwrap();
+        let panel = between(&page, "id=\"panel-0\"", "</section>");
+        assert!(panel.contains("<svg class=\"fabric\"") && panel.contains("aria-labelledby=\"fabric-0-0-title"));
+        assert!(panel.contains("<b>0:host by DMA, 1 MiB</b>") && panel.contains("waited for: link busy 82 %"));
+        assert!(panel.contains("<b>What to do:</b> it is the limit, unless small payloads fill it"), "{panel}");
+        assert!(panel.contains("<td class=\"num\">82.4 %</td>"));
+    }
+
+    #[test]
+    fn latency_under_load_is_a_curve() {
+        let page = html(&fixture::loaded(), &[]).unwrap();
+        let panel = between(&page, "id=\"panel-0\"", "</section>");
+        assert!(panel.contains("<svg class=\"loaded\"") && panel.contains("99.0 % of the limit"));
     }
 
     #[test]

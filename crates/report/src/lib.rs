@@ -4,6 +4,8 @@
 //! for a terminal of a given width, [`html()`] for a page that is one file and loads nothing from anywhere. Nothing here
 //! measures, and nothing is computed but what a reader would: shares, differences, who is best.
 //!
+//! A trace is shown by [`waterfall`] and [`viewer_trace`]; [`probe`] makes a capture of it, and a capture is shown by [`capture_table`].
+//!
 //! A record is first cut into *panels* (`panel.rs`): one question on one target, its ways as lines, best
 //! first. The terminal, the plots and the tables of numbers are three views of the same panels. All
 //! figures are written by [`figures`].
@@ -23,6 +25,7 @@
 #![allow(clippy::format_push_string, reason = "it reads better than `write!`, and nobody waits for these strings")]
 
 mod advice;
+mod capture;
 mod chart;
 mod comparison;
 mod curve;
@@ -32,21 +35,33 @@ mod doctor_findings;
 mod doctor_fixture;
 mod doctor_tree;
 mod error;
+mod fabric;
 pub mod figures;
 #[cfg(test)]
 mod fixture;
 mod grid;
 mod html;
+mod loaded;
 mod matrix;
 mod panel;
+mod probe;
 mod reproduction;
 mod residuals;
+mod svg;
 mod table;
+mod timeline;
+mod tlp;
+mod viewer;
+mod waits;
 
+pub use capture::capture_table;
 pub use comparison::comparison_table;
 pub use doctor::diagnosis;
 pub use error::ReportError;
 pub use html::html;
+pub use probe::probe;
 pub use reproduction::reproduction_table;
 pub use residuals::residual_table;
 pub use table::tables;
+pub use timeline::{Traced, waterfall};
+pub use viewer::viewer_trace;

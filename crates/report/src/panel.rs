@@ -101,8 +101,13 @@ impl<'a> Panel<'a> {
             line.points.sort_by_key(|point| point.answer.size_bytes);
         }
         let is_rate = self.is_rate();
+        // Loads keep the order in which they were asked, from the lightest to the heaviest.
+        let is_loaded = self.is_loaded();
         // A line without any figure comes last, whichever way is up.
         self.lines.sort_by(|a, b| {
+            if is_loaded {
+                return std::cmp::Ordering::Equal;
+            }
             let [a, b] = [a, b].map(|line| line.largest().value.map(|value| if is_rate { -value } else { value }));
             a.unwrap_or(f64::INFINITY).total_cmp(&b.unwrap_or(f64::INFINITY))
         });
@@ -117,6 +122,12 @@ impl<'a> Panel<'a> {
     /// Whether more is better.
     pub fn is_rate(&self) -> bool {
         self.quantity == Quantity::Bandwidth
+    }
+
+    /// Whether its ways are one thing under rising load.
+    pub fn is_loaded(&self) -> bool {
+        let mut answers = self.lines.iter().flat_map(|line| &line.points).map(|point| point.answer);
+        answers.any(|answer| answer.way.through.starts_with("dma_under_way_"))
     }
 
     /// What the figures are, in words.

@@ -2,8 +2,10 @@
 
 use crate::advice::Topic;
 use crate::curve;
+use crate::fabric::{self, Fabric};
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
+use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
 use lanemark_record::{DoubtKind, Finding, LineFit, Record, Skipped, TargetKind};
@@ -28,7 +30,7 @@ const WIDE_SPREAD_PERCENT: f64 = 5.0;
 pub fn tables(record: &Record, width: Option<u16>) -> String {
     let panels = Panel::of(record);
     let mut blocks = vec![head(record, width), wrap(&key(&panels), width, 2)];
-    blocks.extend(panels.iter().map(|panel| block(panel, width)));
+    blocks.extend(panels.iter().map(|panel| block(record, panel, width)));
     blocks.push(advice(record, width));
     let findings: Vec<String> = record.findings.iter().map(finding_in_words).collect();
     blocks.push(list("What stands out", &findings, width));
@@ -70,7 +72,7 @@ pub(crate) fn origins_in_words(origins: lanemark_record::Origins) -> String {
     if origins.unknown > 0 { format!("{text}, {} unknown", origins.unknown) } else { text }
 }
 
-fn block(panel: &Panel, width: Option<u16>) -> String {
+fn block(record: &Record, panel: &Panel, width: Option<u16>) -> String {
     let mut lines = vec![wrap(&format!("{} of {} ({})", panel.title(), panel.target, panel.question), width, 2)];
     let matrices = Matrix::of(panel);
     if !matrices.is_empty() {
@@ -86,6 +88,9 @@ fn block(panel: &Panel, width: Option<u16>) -> String {
     lines.extend(notes.into_iter().map(|note| wrap(&note, width, 2)));
     if panel.is_rate() {
         lines.push(wrap(&panel.ceiling_in_words(), width, 2));
+    }
+    if let Some(fabric) = Fabric::of(record, fabric::shown_first(panel)) {
+        lines.extend(fabric.lines(width));
     }
     lines.join("\n")
 }
@@ -154,6 +159,7 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     notes.extend(spread(panel));
     notes.extend(doubts(panel));
     notes.extend(panel.lines.iter().filter_map(fit));
+    notes.extend(Curve::of(panel).iter().map(Curve::in_words));
     notes.extend(panel.lines.iter().filter_map(|line| {
         Some(format!("{}: {}", line.name, curve::in_words(curve::buffers(line.largest().answer)?)))
     }));

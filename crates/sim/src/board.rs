@@ -14,21 +14,28 @@
 //! A TLP that leaves for a link is handed to whoever is at the other end at once, with the time at which it will be
 //! there: TLPs of a link come in order, so no event is needed for their arrival.
 
+mod carried;
+mod links;
+
+pub use carried::Carried;
+
 use crate::engine::{Schedule, Slab, Slot, Wire};
+use crate::malformed::{Malformed, PortLimit};
+use crate::observer::{Line, Observer};
 use crate::part::core::{Core, Seen};
 use crate::part::dma_engine::DmaEngine;
 use crate::part::endpoint::{Endpoint, Region};
-use crate::part::link::{Cost, Crossed, DllpKind, Pool, Sent, Transmitter};
+use crate::part::link::{Crossed, Transmitter};
 use crate::part::memory::Memory;
 use crate::part::program::{self, Program};
 use crate::part::root_complex::{self, RootComplex};
-use crate::part::root_port::RootPort;
+use crate::part::root_port::{Notice, RootPort};
 use crate::part::route::Routes;
 use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::tlp::{Tlp, TlpKind, span};
 use crate::topology::{self, End, Topology};
-use lanemark_machine::{Cause, Lane, Partner, Transfer, Verb};
+use lanemark_machine::{Cause, Lane, Op, Partner, Trace, Transfer, Verb, Waiter, WriteRead};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
@@ -60,13 +67,15 @@ pub(crate) struct Direction {
     transmitter: Transmitter,
     pub(crate) from: End,
     to: End,
-    /// How long a receiver gathers acknowledgments and credits at the most before it sends them.
-    gathers: Ticks,
+    /// The smaller `Max_Payload_Size` of the ports at both ends.
+    most_payload: u32,
+    /// Whether a TLP waits for a DLLP of the other direction that has not gone.
+    awaits_dllp: bool,
 }
 
 impl Direction {
-    pub(crate) fn new(transmitter: Transmitter, from: End, to: End, gathers: Ticks) -> Direction {
-        Direction { transmitter, from, to, gathers }
+    pub(crate) fn new(transmitter: Transmitter, from: End, to: End, most_payload: u32) -> Direction {
+        Direction { transmitter, from, to, most_payload, awaits_dllp: false }
     }
 }
 
@@ -96,6 +105,8 @@ pub struct Board {
     memory: Memory,
     /// Two for each link, the one down first.
     directions: Vec<Direction>,
+    /// The ports at both ends of each, the sender's first.
+    ports: Vec<[PortLimit; 2]>,
     switches: Vec<Switch>,
     /// The ports of each switch: the directions that leave it, the one up first.
     switch_ports: Vec<Vec<usize>>,
@@ -106,12 +117,18 @@ pub struct Board {
     lent_at: u64,
     bars_at: Vec<[u64; 6]>,
     program: program::Spec,
+    /// Which core called the driver of each card last.
+    callers: Vec<usize>,
     /// Completions that nobody on the board asked for: those of injected reads.
     pub outbox: VecDeque<(Ticks, Tlp, [u8; 64])>,
     /// TLPs that endpoints accepted, while somebody observes.
     pub crossings: Option<Vec<Crossing>>,
+    /// Who keeps a trace, if anybody does.
+    observer: Option<Box<Observer>>,
     /// TLPs that lead nowhere.
     pub lost: u64,
+    /// TLPs that were too long for a port on their way; they are among those lost.
+    pub malformed: Option<Malformed>,
 }
 
 /// Requester of injected TLPs: nobody on a board has this number.
@@ -127,15 +144,24 @@ impl Board {
     /// [`BoardError`] if the platform names a link or a place that does not exist; files are checked for that.
     pub fn new(platform: &Platform) -> Result<Board, BoardError> {
         let fail = |because: &str| BoardError { platform: platform.name.clone(), because: because.to_owned() };
-        let Topology { directions, root_ports, root_routes, switches, switch_ports, endpoints, endpoint_up, bars_at } =
-            topology::build(platform).map_err(fail)?;
+        let Topology {
+            directions,
+            ports,
+            root_ports,
+            root_routes,
+            switches,
+            switch_ports,
+            endpoints,
+            endpoint_up,
+            bars_at,
+        } = topology::build(platform).map_err(fail)?;
         let cores: Vec<Core> =
             (0..platform.core.cores.value).map(|number| Core::new(platform, number as u16)).collect();
         let (places, table) =
             Places::table(cores.len(), directions.len(), root_ports.len(), endpoints.len(), platform.regions.len());
         // No core sends more than a line; with devices that move bytes, packets are as long as the links allow.
         let is_moving = platform.dma.is_some() || endpoints.len() > 1;
-        let slot_bytes = if is_moving { platform.link.mps_bytes.value as usize } else { 64 };
+        let slot_bytes = if is_moving { platform.largest_mps_bytes() as usize } else { 64 };
         Ok(Board {
             now: Ticks::ZERO,
             schedule: Schedule::new(table.len()),
@@ -151,6 +177,7 @@ impl Board {
             root_routes,
             memory: Memory::default(),
             directions,
+            ports,
             switches,
             switch_ports,
             endpoints,
@@ -158,10 +185,13 @@ impl Board {
             lent_at: platform.memory.as_ref().map_or(0, |memory| memory.address_bytes.value),
             bars_at,
             program: program::Spec::new(platform),
+            callers: vec![0; platform.cards() as usize],
             cores,
             outbox: VecDeque::new(),
             crossings: None,
+            observer: None,
             lost: 0,
+            malformed: None,
         })
     }
 
@@ -236,10 +266,36 @@ impl Board {
         self.refresh_requests();
     }
 
+    /// Puts a TLP at the upstream link of a card, as the card's own; it may go from `at` on, which is no earlier than now.
+    pub fn inject_at_card(&mut self, card: usize, at: Ticks, tlp: Tlp) {
+        if let Some(up) = self.endpoint_up.get(card).copied() {
+            self.offer(up, endpoint_input::ANSWERS, at.max(self.now), tlp);
+        }
+    }
+
+    /// A slot of payload for a TLP that is injected.
+    pub fn payload(&mut self, bytes: &[u8]) -> Slot {
+        let slot = self.slab.take();
+        let room = self.slab.bytes_mut(slot);
+        let len = bytes.len().min(room.len());
+        room[..len].copy_from_slice(&bytes[..len]);
+        slot
+    }
+
     /// Starts a lane of a plan on its core: `passes` times its body.
     pub fn start(&mut self, lane: &Lane, passes: u64, first_pass: u64) {
-        let program = Program::new(self.program.clone(), lane, passes, first_pass);
         let number = lane.core as usize;
+        let mut program = Program::new(self.program.clone(), lane, passes, first_pass);
+        for op in &lane.body {
+            let Op::Dma(call) = op else { continue };
+            let card = call.transfer.card as usize;
+            let endpoint = self.endpoints.get_mut(card);
+            let armed = endpoint.and_then(|card| card.arm(self.now, call, self.lent_at, passes, first_pass));
+            if let Some(done) = armed {
+                self.callers[card] = number;
+                program = program.with_calls_from(done);
+            }
+        }
         self.cores[number].start(self.now, program);
         self.schedule.set(number, self.cores[number].due());
     }
@@ -247,8 +303,22 @@ impl Board {
     /// Lets a card make `transfer`, `passes` times.
     ///
     /// # Errors
-    /// Why there is nobody to make it, or nothing at its other end.
+    /// As [`Board::start_job`].
     pub fn start_transfer(&mut self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<(), &'static str> {
+        self.start_job(transfer, None, passes, first_pass)
+    }
+
+    /// Lets a card make `transfer`, `passes` times, with a read for each if there are pairs.
+    ///
+    /// # Errors
+    /// Why there is nobody to make it, or nothing at its other end.
+    pub fn start_job(
+        &mut self,
+        transfer: &Transfer,
+        pairs: Option<&WriteRead>,
+        passes: u64,
+        first_pass: u64,
+    ) -> Result<(), &'static str> {
         let base = match transfer.partner {
             Partner::Host => self.lent_at,
             Partner::Peer { card, bar } => {
@@ -259,7 +329,7 @@ impl Board {
         let card = transfer.card as usize;
         let engine = self.endpoints.get_mut(card).ok_or("there is no such card")?.dma.as_mut();
         let engine = engine.ok_or("its card has no DMA engine")?;
-        engine.start(self.now, transfer, base, passes, first_pass);
+        engine.start(self.now, transfer, pairs, base, passes, first_pass);
         let due = engine.due();
         self.set(Port::Issue(card), due);
         Ok(())
@@ -352,6 +422,21 @@ impl Board {
         self.cores[number].seen.as_deref().unwrap_or_default()
     }
 
+    /// Keeps a trace from now on, of `most` frames and as many waits, the last ones; [`Trace::MOST`] at the most.
+    ///
+    /// # Errors
+    /// [`BoardError`] if `platform`, which is that of the board, has more buses than a trace can name.
+    pub fn observe(&mut self, platform: &Platform, most: usize) -> Result<(), BoardError> {
+        let lines = self.directions.iter().map(|line| Line { from: line.from, to: line.to }).collect();
+        self.observer = Some(Box::new(Observer::new(platform, lines, &self.bars_at, self.now, most)?));
+        Ok(())
+    }
+
+    /// The trace since [`Board::observe`], which ends with it; empty if nobody observed.
+    pub fn take_trace(&mut self) -> Trace {
+        self.observer.take().map_or_else(Trace::default, |observer| observer.into_trace())
+    }
+
     /// The first endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
@@ -387,6 +472,26 @@ impl Board {
         (self.directions[up ^ 1].transmitter.crossed, self.directions[up].transmitter.crossed)
     }
 
+    /// TLPs that crossed a link, counted at each of them.
+    #[must_use]
+    pub fn hops(&self) -> u64 {
+        let crossed = |direction: &Direction| direction.transmitter.crossed;
+        self.directions.iter().map(crossed).map(|crossed| crossed.writes + crossed.reads + crossed.completions).sum()
+    }
+
+    /// On an idle board: lets the acknowledgments and credits go that nobody waits for, and come.
+    pub fn settle(&mut self) {
+        if !self.is_idle() {
+            return;
+        }
+        for direction in 0..self.directions.len() {
+            self.directions[direction].transmitter.settle_all();
+            self.pass_on_dllps(direction);
+        }
+        let quiet_at = self.directions.iter().map(|direction| direction.transmitter.quiet_at()).max();
+        self.now = self.now.max(quiet_at.unwrap_or(Ticks::ZERO));
+    }
+
     /// Whether nothing is under way anywhere.
     #[must_use]
     pub fn is_idle(&mut self) -> bool {
@@ -399,7 +504,9 @@ impl Board {
         self.slab.in_use()
     }
 
-    #[inline]
+    // Which port is known wherever this is called: then its place is a sum.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     fn set(&mut self, port: Port, at: Ticks) {
         self.schedule.set(self.places.of(port), at);
     }
@@ -407,18 +514,6 @@ impl Board {
     #[inline]
     fn refresh_requests(&mut self) {
         self.set(Port::Requests, self.root_complex.due(self.waiting_requests));
-    }
-
-    #[inline]
-    fn refresh(&mut self, direction: usize) {
-        self.set(Port::Send(direction), self.directions[direction].transmitter.due().max(self.now));
-    }
-
-    #[inline]
-    fn offer(&mut self, direction: usize, input: usize, at: Ticks, tlp: Tlp) {
-        if self.directions[direction].transmitter.offer(input, at, tlp) {
-            self.refresh(direction);
-        }
     }
 
     fn handle(&mut self, port: usize) {
@@ -441,10 +536,21 @@ impl Board {
     fn run_core(&mut self, number: usize) {
         let (now, root_complex) = (self.now, &mut self.root_complex);
         let core = &mut self.cores[number];
+        let waits = self.observer.as_ref().map(|_| core.waits);
         core.execute(now, &mut self.slab, |tlp| root_complex.request(now, tlp));
         self.schedule.set(number, core.due());
+        if let Some(before) = waits {
+            self.observe_core(number, &before);
+        }
         self.invalidate_others(number);
         self.refresh_requests();
+    }
+
+    #[cold]
+    fn observe_core(&mut self, number: usize, before: &[Ticks; Cause::ALL.len()]) {
+        if let Some(observer) = &mut self.observer {
+            observer.waited(Waiter::Core(number as u32), self.now, before, &self.cores[number].waits);
+        }
     }
 
     /// Takes the lines that core `number` stored to out of the caches of the others.
@@ -484,137 +590,27 @@ impl Board {
         self.refresh_requests();
     }
 
-    /// A TLP leaves for its link: whoever sent it has room again, and whoever is at the other end is told.
-    #[inline(never)]
-    fn send(&mut self, direction: usize) {
-        if let Some(sent) = self.directions[direction].transmitter.send(self.now) {
-            self.make_room(direction, &sent);
-            self.deliver(direction, &sent);
-        }
-        self.refresh(direction);
-    }
-
-    #[inline]
-    fn make_room(&mut self, direction: usize, sent: &Sent) {
-        match self.directions[direction].from {
-            End::Root(_) if sent.input == root_input::CORES => {
-                self.waiting_requests -= 1;
-                self.root_complex.left(self.now, sent.because);
-                self.take_requests();
-            }
-            End::Root(_) if sent.input < root_input::PEERS => {}
-            End::Root(_) => {
-                let below = 2 * (sent.input - root_input::PEERS);
-                self.give_back(below + 1, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
-            }
-            End::Switch { switch, .. } => {
-                let came_by = self.switch_ports[switch][sent.input] ^ 1;
-                self.give_back(came_by, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
-            }
-            End::Endpoint(card) => {
-                if sent.input == endpoint_input::ENGINE
-                    && let Some(engine) = &mut self.endpoints[card].dma
-                {
-                    engine.left(self.now, sent.because);
-                    let due = engine.due();
-                    self.set(Port::Issue(card), due);
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn deliver(&mut self, direction: usize, sent: &Sent) {
-        let line = &mut self.directions[direction];
-        let until = sent.arrives + line.gathers;
-        self.directions[direction ^ 1].transmitter.owe(self.now, DllpKind::Ack, sent.arrives, until);
-        match self.directions[direction].to {
-            End::Endpoint(card) => self.reach_endpoint(card, sent),
-            End::Switch { switch, port } => self.forward(switch, port, sent),
-            End::Root(port) => self.reach_root(port, sent),
-        }
-    }
-
-    #[inline]
-    fn reach_endpoint(&mut self, card: usize, sent: &Sent) {
-        let endpoint = &mut self.endpoints[card];
-        if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (sent.tlp.kind, &mut endpoint.dma) {
-            engine.arrive(sent.arrives, sent.tlp);
-            let due = engine.data_due();
-            return self.set(Port::Data(card), due);
-        }
-        endpoint.receive(sent.arrives, sent.tlp);
-        let due = endpoint.accept_due();
-        self.set(Port::Accept(card), due);
-    }
-
-    #[inline(never)]
-    fn forward(&mut self, switch: usize, came_in_at: usize, sent: &Sent) {
-        // What is nowhere below goes up; what came from there has nowhere to go.
-        let port = self.switches[switch].routes.below(&sent.tlp).unwrap_or(0);
-        if port == came_in_at {
-            return self.lose(self.switch_ports[switch][came_in_at] ^ 1, &sent.tlp);
-        }
-        let out = self.switch_ports[switch][port];
-        let time_out = self.directions[out].transmitter.time_of(&sent.tlp);
-        let ready = self.switches[switch].ready(sent, time_out);
-        self.offer(out, came_in_at, ready, sent.tlp);
-    }
-
-    #[inline(never)]
-    fn reach_root(&mut self, port: usize, sent: &Sent) {
-        let tlp = sent.tlp;
-        if tlp.kind.class() == lanemark_wire::FlowClass::Completion && tlp.requester < FIRST_CARD
-            || tlp.requester == OUTSIDE
-        {
-            self.roots[port].upstream.send(sent.arrives, tlp);
-            let due = self.roots[port].upstream.due();
-            return self.set(Port::Return(port), due);
-        }
-        if let Some(other) = self.root_routes.below(&tlp) {
-            return self.offer(2 * other, root_input::PEERS + port, sent.arrives, tlp);
-        }
-        if tlp.kind.class() == lanemark_wire::FlowClass::Completion {
-            return self.lose(2 * port + 1, &tlp);
-        }
-        self.roots[port].port.receive(sent.arrives, tlp);
-        let due = self.roots[port].port.accept_due();
-        self.set(Port::Take(port), due);
-    }
-
-    /// A TLP that leads nowhere is counted and gone.
-    #[cold]
-    fn lose(&mut self, came_by: usize, tlp: &Tlp) {
-        self.lost += 1;
-        self.slab.give_back(tlp.payload);
-        self.give_back(came_by, Cost::of(tlp), Cause::Credit);
-    }
-
-    /// The receiver of a direction has room again.
-    #[inline]
-    fn give_back(&mut self, direction: usize, cost: Cost, because: Cause) {
-        let line = &mut self.directions[direction];
-        let is_awaited = line.transmitter.give_back(self.now, cost, because);
-        let has_an_end = line.transmitter.credits().0[cost.class as usize] != Pool::INFINITE;
-        if has_an_end {
-            let until = self.now + line.gathers;
-            let kind = DllpKind::update(cost.class);
-            self.directions[direction ^ 1].transmitter.owe(self.now, kind, self.now, until);
-        }
-        if is_awaited {
-            self.refresh(direction);
-        }
-    }
-
     #[inline(never)]
     fn take_at_root(&mut self, port: usize) {
         let root = &mut self.roots[port].port;
         if let Some((cost, because)) = root.accept(self.now, &mut self.memory, &mut self.slab) {
-            let (due, fetched) = (root.accept_due(), root.answer_due());
+            let (due, fetched, notice) = (root.accept_due(), root.answer_due(), root.notice.take());
             self.set(Port::Take(port), due);
             self.set(Port::Fetched(port), fetched);
             self.give_back(2 * port + 1, cost, because);
+            if let Some(notice) = notice {
+                self.tell(notice);
+            }
         }
+    }
+
+    /// The core that called a card's driver is told.
+    fn tell(&mut self, notice: Notice) {
+        let card = usize::from(notice.requester.wrapping_sub(FIRST_CARD));
+        let Some(done) = self.engine(card).map(DmaEngine::done) else { return };
+        let number = self.callers[card];
+        self.cores[number].hear(notice, done);
+        self.schedule.set(number, self.cores[number].due());
     }
 
     #[inline(never)]
@@ -636,6 +632,10 @@ impl Board {
         self.set(Port::Accept(card), due);
         let up = self.endpoint_up[card];
         self.give_back(up ^ 1, accepted.cost, accepted.because);
+        if accepted.rings {
+            let due = self.engine(card).map_or(Ticks::NEVER, DmaEngine::due);
+            self.set(Port::Issue(card), due);
+        }
         if let Some(crossings) = &mut self.crossings {
             crossings.push(Crossing { at: accepted.at, tlp: accepted.tlp, head: accepted.head });
         }
@@ -666,9 +666,12 @@ impl Board {
     #[inline(never)]
     fn issue(&mut self, card: usize) {
         let up = self.endpoint_up[card];
-        let Some(engine) = &mut self.endpoints[card].dma else { return };
-        let made = engine.issue(self.now, &mut self.slab);
-        let due = engine.due();
+        let waits = self.observer.as_ref().and_then(|_| Some(self.engine(card)?.waits));
+        let made = self.endpoints[card].issue(self.now, &mut self.slab);
+        let due = self.engine(card).map_or(Ticks::NEVER, DmaEngine::due);
+        if let (Some(before), Some(engine), Some(observer)) = (waits, &self.endpoints[card].dma, &mut self.observer) {
+            observer.waited(Waiter::Engine(card as u32), self.now, &before, &engine.waits);
+        }
         self.set(Port::Issue(card), due);
         if let Some((at, tlp)) = made {
             self.offer(up, endpoint_input::ENGINE, at, tlp);
@@ -704,8 +707,12 @@ impl Board {
     fn complete(&mut self) {
         if let Some(tlp) = self.root_complex.completions.take(self.now) {
             let number = usize::from(tlp.requester);
+            let waits = self.observer.as_ref().map(|_| self.cores[number].waits);
             self.cores[number].complete(self.now, &tlp, &mut self.slab);
             self.schedule.set(number, self.cores[number].due());
+            if let Some(before) = waits {
+                self.observe_core(number, &before);
+            }
         }
         self.set(Port::Completions, self.root_complex.completions.due());
     }

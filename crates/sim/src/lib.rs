@@ -9,13 +9,20 @@
 #![forbid(unsafe_code)]
 
 mod board;
+mod callers;
+pub mod config_space;
 pub mod engine;
 mod machine;
+mod malformed;
+mod observer;
 pub mod part;
 mod ports;
+mod setpci;
 mod tlp;
 mod topology;
 
 pub use board::{Board, BoardError, Crossing, OUTSIDE};
 pub use machine::SimulatedMachine;
+pub use malformed::Malformed;
+pub use setpci::{ConfigWrite, NoConfigWrite, SetpciError, setpci};
 pub use tlp::{Tlp, TlpKind, span};

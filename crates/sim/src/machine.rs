@@ -1,13 +1,17 @@
 //! A simulated platform as a machine that answers plans.
 
-use crate::board::{Board, BoardError};
+use crate::board::{Board, BoardError, Carried, FIRST_CARD};
+use crate::callers::Callers;
+use crate::config_space::functions;
+use crate::malformed::Malformed;
 use crate::part::dma_engine::DmaEngine;
 use crate::part::link::Crossed;
 use crate::part::program::stored_bytes;
+use crate::tlp::TlpKind;
 use lanemark_machine::{
-    Access, Cause, Clockwork, Confirmed, DmaFacts, Facts, Lane, Machine, MachineError, Moved, Op, Order, Partner,
-    Pattern, Plan, Region, RegionKind, Sample, Samples, Span, Together, Traffic, Transfer, Unsupported, Verb, Wait,
-    Width,
+    Access, Cause, Clockwork, Confirmed, Descriptors, Direction, DmaCall, DmaFacts, Facts, Lane, LinkUse, Machine,
+    MachineError, Moved, Op, Order, Partner, Pattern, Plan, Region, RegionKind, Sample, Samples, Span, Together, Trace,
+    Traffic, Transfer, Unsupported, Verb, Wait, Width, WriteRead,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -32,7 +36,11 @@ pub struct SimulatedMachine {
     passes_done: u64,
     /// What several cards moved in the last sample.
     together: Option<Together>,
+    /// What links had carried when the first of them was done.
+    carried: Option<Vec<Carried>>,
     interrupted: Option<Arc<AtomicBool>>,
+    /// Frames and waits to keep of the next samples, if anybody wants to see them.
+    tracing: Option<usize>,
 }
 
 impl SimulatedMachine {
@@ -47,7 +55,9 @@ impl SimulatedMachine {
             platform: platform.clone(),
             passes_done: 0,
             together: None,
+            carried: None,
             interrupted: None,
+            tracing: None,
         })
     }
 
@@ -61,6 +71,33 @@ impl SimulatedMachine {
     /// The board, to look closer.
     pub fn board_mut(&mut self) -> &mut Board {
         &mut self.board
+    }
+
+    /// Runs `plan` as [`Machine::run`] does, and says what crossed which link and who waited for what in the last sample,
+    /// from its first timestamp until all was delivered: at most `most` frames and as many waits, the last ones.
+    ///
+    /// ```
+    /// use lanemark_machine::{Access, Op, Plan, Samples, Span, Stream, Verb, Width};
+    /// use lanemark_sim::SimulatedMachine;
+    /// use lanemark_units::{BarOffset, MemoryType};
+    /// let preset = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    /// let mut machine = SimulatedMachine::new(&preset).unwrap();
+    /// let at = BarOffset { bar: 0, offset: 0 };
+    /// let load = Stream::over(Verb::Load, Access::Plain(Width::B4), Span { at, len: 4, memory_type: MemoryType::Uc });
+    /// let plan = Plan::on_one_core(vec![Op::Stream(load)], 1);
+    /// let trace = machine.trace(&plan, &mut Samples::wanted(1), 100).unwrap();
+    /// assert_eq!(trace.frames.len(), 2); // MRd and CplD
+    /// assert_eq!(trace.links, ["card"]);
+    /// ```
+    ///
+    /// # Errors
+    /// As for `run`.
+    pub fn trace(&mut self, plan: &Plan, samples: &mut Samples, most: usize) -> Result<Trace, MachineError> {
+        self.tracing = Some(most);
+        let done = self.run(plan, samples);
+        self.tracing = None;
+        let trace = self.board.take_trace();
+        done.map(|()| trace)
     }
 
     fn unsupported(&self, what: impl Into<String>, because: impl Into<String>) -> Unsupported {
@@ -121,6 +158,8 @@ impl SimulatedMachine {
             Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
             Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
             Op::Transfer(transfer) => self.check_transfer(transfer),
+            Op::WriteRead(pairs) => self.check_pairs(pairs),
+            Op::Dma(call) => self.check_call(call),
             Op::Send(_) | Op::Receive(_) => {
                 Err(self.unsupported("a message to another core", "its cores share no memory but the card's"))
             }
@@ -162,6 +201,39 @@ impl SimulatedMachine {
         Ok(())
     }
 
+    fn check_pairs(&self, pairs: &WriteRead) -> Result<(), Unsupported> {
+        self.check_transfer(&pairs.write)?;
+        self.check_transfer(&pairs.read())?;
+        if (pairs.write.verb, pairs.write.partner) != (Verb::Store, Partner::Host) {
+            let because = "it is host memory that is written, and then read";
+            return Err(self.unsupported("a write and a read by a card's DMA engine", because));
+        }
+        Ok(())
+    }
+
+    fn check_call(&self, call: &DmaCall) -> Result<(), Unsupported> {
+        self.check_transfer(&call.transfer)?;
+        let refused = |because: &str| Err(self.unsupported("a driver call for a transfer by a card", because));
+        if call.transfer.partner != Partner::Host {
+            return refused("the driver lends host memory, and no other card");
+        }
+        if call.transfer.under_way.is_some() {
+            return refused("a call is one transfer, and the next call comes when it is over");
+        }
+        if let Descriptors::Written(memory_type) = call.descriptors
+            && !matches!(memory_type, MemoryType::Uc | MemoryType::Wc)
+        {
+            return refused("descriptors are written through a mapping that is UC or WC");
+        }
+        if self.platform.driver.is_none() {
+            return refused("its platform file has no section [driver]");
+        }
+        if self.platform.mailbox(call.transfer.card).is_none() {
+            return refused("it needs a region of registers of 256 B, and lent memory of 256 KiB for each card");
+        }
+        Ok(())
+    }
+
     fn check_span(&self, span: &Span) -> Result<(), MachineError> {
         match self.platform.region_at(span.at.bar, span.at.offset, span.len) {
             Some(_) => Ok(()),
@@ -194,23 +266,44 @@ impl SimulatedMachine {
         }
     }
 
+    /// Who sent what too long for whom, and what to do.
+    fn says_of(&self, malformed: &Malformed) -> String {
+        let Malformed { tlp, port, mps_bytes, count, .. } = malformed;
+        let card = usize::from(tlp.requester.wrapping_sub(FIRST_CARD));
+        let who = self.platform.card_name(card).unwrap_or("a core");
+        let functions = functions(&self.platform).unwrap_or_default();
+        let at = functions.iter().find(|function| function.port == *port).map(|function| function.address);
+        let at = at.map_or_else(String::new, |at| format!(" ({at})"));
+        let what = if tlp.kind == TlpKind::MWr { "write by" } else { "completion for" };
+        let bytes = tlp.payload_bytes();
+        let supported = self.platform.mps_supported_bytes_of(port);
+        let to_do = if supported >= bytes { "set it higher there too, or" } else { "it supports no more:" };
+        format!(
+            "{}: a {what} {who}, {bytes} B at address {:#x}, is a Malformed TLP at port {port}{at}, whose Max_Payload_Size \
+             is {mps_bytes}; {count} such were dropped; {to_do} let {who} move bytes where every port on the way takes \
+             {bytes} B",
+            self.facts.name, tlp.address
+        )
+    }
+
     /// Lets devices make the transfers of the lanes `passes` times.
     fn run_transfers(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, [Ticks; Cause::ALL.len()]), MachineError> {
         let start = self.board.now();
         let deadline = start + plan.timeout;
-        for transfer in transfers(plan) {
+        for (transfer, pairs) in jobs(plan) {
             self.board
-                .start_transfer(transfer, passes, self.passes_done)
+                .start_job(transfer, pairs, passes, self.passes_done)
                 .map_err(|because| self.unsupported("a transfer by a card", because))?;
         }
         self.passes_done += passes.min(MOST_PASSES);
         let flag = self.interrupted.clone();
-        let moving: Vec<Transfer> = transfers(plan).copied().collect();
+        let moving: Vec<Transfer> = jobs(plan).flat_map(legs).collect();
         let before: Vec<u64> = moving.iter().map(|transfer| self.board.moved(transfer).0).collect();
         let moved = |board: &Board| -> Vec<u64> {
             moving.iter().zip(&before).map(|(transfer, before)| board.moved(transfer).0 - before).collect()
         };
         let mut common: Option<(Ticks, Vec<u64>)> = None;
+        let mut carried: Option<Vec<Carried>> = None;
         let mut events = 0_u32;
         let mut is_over = false;
         let all_arrived = self.board.run_while(deadline, |board| {
@@ -220,6 +313,7 @@ impl SimulatedMachine {
                 if let Some(done) = moved.iter().zip(&moving).position(is_done) {
                     // What was written is seen a little later than it was taken.
                     common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
+                    carried = Some(board.carried());
                 }
             }
             events = events.wrapping_add(1);
@@ -230,22 +324,22 @@ impl SimulatedMachine {
         if is_over {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
-        let Some(first) = transfers(plan).next() else { return Err(self.timeout(plan, None)) };
+        if let Some(malformed) = self.board.malformed.take() {
+            // What was under way arrives, so that the next plan starts on a quiet board.
+            self.board.stop();
+            return Err(MachineError::Device { machine: self.facts.name.clone(), what: self.says_of(&malformed) });
+        }
+        let Some(first) = moving.first() else { return Err(self.timeout(plan, None)) };
         let card = first.card as usize;
         let Some(engine) = self.board.engine(card).filter(|engine| all_arrived && engine.is_done()) else {
             let waiting_for = self.board.engine(card).and_then(DmaEngine::waiting_for);
             return Err(self.timeout(plan, waiting_for));
         };
-        if let Some(address) = engine.refused {
-            let what = format!(
-                "{}: card {card} read address {address:#x}, and there is nothing that answers: lend what lies there, or \
-                 let the card read where something is lent",
-                self.facts.name
-            );
-            return Err(MachineError::Device { machine: self.facts.name.clone(), what });
-        }
         let (issue, waits) = (engine.issued_at().since(start), engine.waits);
-        let ended = self.board.moved(first).1;
+        self.refused([first.card].into_iter())?;
+        // Both ways, if it wrote and read.
+        let of_first = moving.iter().filter(|transfer| transfer.card == first.card);
+        let ended = of_first.map(|transfer| self.board.moved(transfer).1).max().unwrap_or(start);
         let all = moved(&self.board);
         for (transfer, bytes) in moving.iter().zip(&all) {
             let wanted = transfer.bytes_of_pass().saturating_mul(passes);
@@ -266,15 +360,28 @@ impl SimulatedMachine {
                 })
                 .collect(),
         });
-        self.together = together;
+        (self.together, self.carried) = (together, carried);
         // Until then nobody else begins.
         self.board.run_until(ended);
         Ok((Sample { issue, delivered: ended.since(start) }, waits))
     }
 
+    /// Whether a read of one of these cards was refused.
+    fn refused(&self, mut cards: impl Iterator<Item = u32>) -> Result<(), MachineError> {
+        let refused = |card: u32| Some((card, self.board.engine(card as usize)?.refused?));
+        let Some((card, address)) = cards.find_map(refused) else { return Ok(()) };
+        let what = format!(
+            "{}: card {card} read address {address:#x}, and there is nothing that answers: lend what lies there, or \
+             let the card read where something is lent",
+            self.facts.name
+        );
+        Err(MachineError::Device { machine: self.facts.name.clone(), what })
+    }
+
     /// Runs the lanes `passes` times; then everything gathered leaves and is accepted.
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, [Ticks; Cause::ALL.len()]), MachineError> {
-        if transfers(plan).next().is_some() {
+        self.board.settle();
+        if jobs(plan).next().is_some() {
             return self.run_transfers(plan, passes);
         }
         let start = self.board.now();
@@ -292,16 +399,29 @@ impl SimulatedMachine {
             events = events.wrapping_add(1);
             events.is_multiple_of(LOOK_EVERY) && flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
         };
-        if !self.board.run_while(deadline, |board| cores(board, |core| !core.is_done()) && !stop()) {
+        let mut watch = Callers::of(plan, &self.board);
+        let ended = self.board.run_while(deadline, |board| {
+            watch.look(board);
+            cores(board, |core| !core.is_done()) && !stop()
+        });
+        if !ended {
             let waiting_for = self.board.core(plan.lanes[0].core as usize).waiting_for();
+            self.refused(calls(plan).map(|call| call.transfer.card))?;
             return Err(self.timeout(plan, waiting_for));
         }
         if cores(&self.board, |core| !core.is_done()) {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
+        self.refused(calls(plan).map(|call| call.transfer.card))?;
         let first = plan.lanes[0].core as usize;
         let issue = self.board.core(first).issued_at().since(start);
-        let waits = self.board.waits(first);
+        let mut waits = self.board.waits(first);
+        if let Some(engine) = calls(plan).next().and_then(|call| self.board.engine(call.transfer.card as usize)) {
+            // What the core calls the transfer was in part the engine's wait for its descriptors.
+            let fetching = engine.waits[Cause::Descriptor.index()].min(waits[Cause::Transfer.index()]);
+            waits[Cause::Transfer.index()] -= fetching;
+            waits[Cause::Descriptor.index()] += fetching;
+        }
         // What is still gathered is written out after the second timestamp.
         let ended = plan.lanes.iter().map(|lane| self.board.core(lane.core as usize).issued_at()).max();
         self.board.run_until(ended.unwrap_or(start));
@@ -311,6 +431,7 @@ impl SimulatedMachine {
         if !self.board.run_while(deadline + plan.timeout, |board| !board.is_idle()) {
             return Err(self.timeout(plan, None));
         }
+        self.together = watch.ended(&self.board, start);
         let stores = plan.lanes.iter().flat_map(|lane| &lane.body).any(stores);
         let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { issue };
         Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { issue }) }, waits))
@@ -361,8 +482,16 @@ impl SimulatedMachine {
     /// Compares the region with what the last pass of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
-        if let [Op::Transfer(transfer)] = body.as_slice() {
+        if let [Op::Transfer(transfer) | Op::Dma(DmaCall { transfer, .. })] = body.as_slice() {
             return self.confirm_transfer(&transfer.clone(), plan.passes);
+        }
+        if let [Op::WriteRead(pairs)] = body.as_slice() {
+            let [written, read] = [pairs.write, pairs.read()].map(|leg| self.confirm_transfer(&leg, plan.passes));
+            let (written, read) = (written?, read?);
+            return Some(Confirmed {
+                claimed_bytes: written.claimed_bytes + read.claimed_bytes,
+                confirmed_bytes: written.confirmed_bytes + read.confirmed_bytes,
+            });
         }
         let stream = body.iter().find_map(|op| if let Op::Stream(stream) = op { Some(stream) } else { None })?;
         if stream.verb != Verb::Store
@@ -391,10 +520,25 @@ impl SimulatedMachine {
     }
 }
 
-/// The transfers of all lanes.
-fn transfers(plan: &Plan) -> impl Iterator<Item = &Transfer> {
+/// What devices make by themselves, of all lanes: transfers, and the pairs that they are the writes of.
+fn jobs(plan: &Plan) -> impl Iterator<Item = (&Transfer, Option<&WriteRead>)> {
     let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
-    ops.filter_map(|op| if let Op::Transfer(transfer) = op { Some(transfer) } else { None })
+    ops.filter_map(|op| match op {
+        Op::Transfer(transfer) => Some((transfer, None)),
+        Op::WriteRead(pairs) => Some((&pairs.write, Some(pairs))),
+        _ => None,
+    })
+}
+
+/// Each way of a job as a transfer.
+fn legs((transfer, pairs): (&Transfer, Option<&WriteRead>)) -> impl Iterator<Item = Transfer> {
+    std::iter::once(*transfer).chain(pairs.map(WriteRead::read))
+}
+
+/// The driver calls of all lanes for transfers by cards.
+fn calls(plan: &Plan) -> impl Iterator<Item = &DmaCall> {
+    let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
+    ops.filter_map(|op| if let Op::Dma(call) = op { Some(call) } else { None })
 }
 
 fn span_of(op: &Op) -> Option<&Span> {
@@ -432,17 +576,27 @@ impl Machine for SimulatedMachine {
             }
             lane.body.iter().try_for_each(|op| self.check_op(op))?;
         }
-        if transfers(plan).next().is_some() {
-            let alone =
-                plan.before.is_empty() && plan.lanes.iter().all(|lane| matches!(lane.body[..], [Op::Transfer(_)]));
+        if jobs(plan).next().is_some() {
+            let is_alone = |lane: &Lane| matches!(lane.body[..], [Op::Transfer(_) | Op::WriteRead(_)]);
+            let alone = plan.before.is_empty() && plan.lanes.iter().all(is_alone);
             if !alone {
                 let because = "a card keeps the time of its transfers itself: a lane is one transfer and nothing else";
                 return Err(self.unsupported("a transfer by a card beside other steps", because));
             }
-            let cards: Vec<u32> = transfers(plan).map(|transfer| transfer.card).collect();
+            let cards: Vec<u32> = jobs(plan).map(|(transfer, _)| transfer.card).collect();
             if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
                 return Err(self.unsupported("two transfers of one card at once", "its DMA engine has one channel"));
             }
+        }
+        let cards: Vec<u32> = calls(plan).map(|call| call.transfer.card).collect();
+        if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
+            return Err(self.unsupported("two driver calls for one card at once", "its DMA engine has one channel"));
+        }
+        if plan.lanes.iter().any(|lane| lane.body.iter().filter(|op| matches!(op, Op::Dma(_))).count() > 1) {
+            return Err(self.unsupported("a core with several cards", "each core calls the driver of one card"));
+        }
+        if plan.before.iter().any(|op| matches!(op, Op::Dma(_))) {
+            return Err(self.unsupported("a driver call before the first time stamp", "it is what is timed"));
         }
         plan.before.iter().try_for_each(|op| self.check_op(op))?;
         Ok(())
@@ -461,8 +615,25 @@ impl Machine for SimulatedMachine {
 impl SimulatedMachine {
     /// What crossed the link of the card that the first lane is about, both ways.
     fn crossed(&self, plan: &Plan) -> [Crossed; 2] {
-        let card = transfers(plan).next().map_or(0, |transfer| transfer.card);
+        let called = calls(plan).map(|call| call.transfer.card);
+        let card = jobs(plan).map(|(transfer, _)| transfer.card).chain(called).next().unwrap_or(0);
         self.board.crossed(card as usize).into()
+    }
+
+    /// Adds what links carried in a sample of this length.
+    fn add_links(&self, samples: &mut Samples, span: Ticks, before: &[Carried], after: &[Carried]) {
+        if samples.links.is_empty() {
+            let both = [Direction::Downstream, Direction::Upstream];
+            let names = self.board.link_names().into_iter();
+            let idle = names.flat_map(|name| both.map(|direction| LinkUse::idle(name, direction)));
+            samples.links.extend(idle);
+        }
+        for ((link, before), after) in samples.links.iter_mut().zip(before).zip(after) {
+            link.span += span;
+            link.tlps += after.tlps - before.tlps;
+            link.dllps += after.dllps - before.dllps;
+            link.payload_bytes += after.payload_bytes - before.payload_bytes;
+        }
     }
 
     fn run_samples(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
@@ -482,7 +653,12 @@ impl SimulatedMachine {
             if plan.warmup_passes > 0 {
                 self.run_passes(plan, plan.warmup_passes)?;
             }
-            let before = self.crossed(plan);
+            if let Some(most) = self.tracing {
+                self.board.observe(&self.platform, most).map_err(|error| self.unsupported("a trace", error.because))?;
+            }
+            // What is still owed of the sample before is not of this one.
+            self.board.settle();
+            let (before, unused) = (self.crossed(plan), self.board.carried());
             let (sample, waited) = self.run_passes(plan, plan.passes)?;
             let after = self.crossed(plan);
             for (before, after) in before.into_iter().zip(after) {
@@ -490,6 +666,14 @@ impl SimulatedMachine {
                 traffic.read_tlps += after.reads - before.reads;
                 traffic.completion_tlps += after.completions - before.completions;
                 traffic.payload_bytes += after.payload_bytes - before.payload_bytes;
+            }
+            let used = self.carried.take().unwrap_or_else(|| self.board.carried());
+            let span = self.together.as_ref().map_or(sample.delivered, |together| together.common);
+            self.add_links(samples, span, &unused, &used);
+            if let Some(Op::Transfer(transfer)) = plan.lanes[0].body.first()
+                && let Some(engine) = self.board.engine(transfer.card as usize)
+            {
+                samples.latencies.extend_from_slice(&engine.latencies);
             }
             samples.taken.push(sample);
             waits.iter_mut().zip(waited).for_each(|(sum, span)| *sum += span);
@@ -501,6 +685,7 @@ impl SimulatedMachine {
             .map(|(cause, span)| Wait { cause, span })
             .collect();
         samples.traffic = Some(traffic);
+        samples.links.retain(|link| link.tlps > Ticks::ZERO || link.dllps > Ticks::ZERO);
         samples.confirmed = self.confirm(plan);
         samples.together = self.together.take();
         Ok(())
@@ -546,8 +731,9 @@ fn facts(platform: &Platform) -> Facts {
         loads,
         memcpy: core.memcpy.value.name().to_owned(),
         dma: platform.dma.as_ref().map(|dma| DmaFacts {
-            cards: platform.slots.len().max(1) as u32,
-            lent_bytes: platform.memory.as_ref().map_or(0, |memory| memory.size_bytes.value),
+            cards: platform.cards(),
+            lent_bytes: platform.bytes_for_plans(),
+            has_driver: (0..platform.cards()).all(|card| platform.mailbox(card).is_some()),
             tags: dma.tags.value,
         }),
         driver_width: platform.driver.as_ref().and_then(|driver| {

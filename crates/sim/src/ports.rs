@@ -69,7 +69,8 @@ impl Places {
         (places, table)
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // As `Board::set`.
+    #[inline(always)]
     pub(crate) fn of(&self, port: Port) -> usize {
         let of_endpoint = |card: usize| self.endpoints + card * (OF_ENDPOINT + self.regions);
         match port {

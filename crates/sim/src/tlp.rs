@@ -1,7 +1,7 @@
 //! A TLP as the parts hand it on: small, copyable, its payload in the slab.
 
 use crate::engine::Slot;
-use lanemark_wire::{FlowClass, Mps, Rcb, split};
+use lanemark_wire::{FlowClass, Mps, Ordered, Rcb, split};
 
 /// What kind of TLP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,10 +52,12 @@ pub struct Tlp {
     pub payload: Slot,
     /// Relaxed ordering.
     pub relaxed: bool,
+    /// ID-based ordering.
+    pub id_based: bool,
     /// What kind.
     pub kind: TlpKind,
     /// Nothing.
-    pub reserved: u16,
+    pub reserved: u8,
 }
 
 /// Bytes of a DW that its byte enables leave out: a table, because not every processor of this kind counts bits.
@@ -75,8 +77,28 @@ impl Tlp {
             tag: 0,
             payload: Slot::NONE,
             relaxed: false,
+            id_based: false,
             reserved: 0,
         }
+    }
+
+    /// What the rules of ordering ask of it.
+    #[must_use]
+    pub const fn ordered(&self) -> Ordered {
+        Ordered {
+            class: self.kind.class(),
+            relaxed: self.relaxed,
+            id_based: self.id_based,
+            requester: self.requester,
+            tag: self.tag,
+        }
+    }
+
+    /// Whether it may pass some that others of its kind may not.
+    #[inline]
+    #[must_use]
+    pub const fn is_free(&self) -> bool {
+        self.relaxed || self.id_based
     }
 
     /// DWs of its header: memory requests from 4 GiB on have 4, all others 3.
@@ -129,10 +151,10 @@ pub fn completions(read: &Tlp, rcb: Rcb, most: u32) -> impl Iterator<Item = Tlp>
         Some(mps) => split::completions(start, bytes, rcb, mps),
         None => split::completions(start, bytes, Rcb::B64, Mps::ALL[0]).at_every_rcb(),
     };
-    let (requester, tag, relaxed) = (read.requester, read.tag, read.relaxed);
+    let (requester, tag, relaxed, id_based) = (read.requester, read.tag, read.relaxed, read.id_based);
     chunks.map(move |chunk| {
         let (address, length_dw, first_be, last_be) = span(chunk.address, u64::from(chunk.bytes));
-        Tlp { address, length_dw, first_be, last_be, requester, tag, relaxed, ..Tlp::of(TlpKind::CplD) }
+        Tlp { address, length_dw, first_be, last_be, requester, tag, relaxed, id_based, ..Tlp::of(TlpKind::CplD) }
     })
 }
 

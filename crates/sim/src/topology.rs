@@ -1,16 +1,19 @@
 //! What hangs on what: the parts of a platform, and the ends of its links.
 
 use crate::board::{Direction, FIRST_CARD};
+use crate::malformed::PortLimit;
+use crate::part::credit::{Credits, Pool};
+use crate::part::dllp::Skp;
 use crate::part::dma_engine::{self, DmaEngine};
 use crate::part::endpoint::{self, Endpoint, RegionSpec};
-use crate::part::link::{self, Credits, Pool, Transmitter};
+use crate::part::link::{self, Transmitter};
 use crate::part::root_port::{self, RootPort};
 use crate::part::route::{Range, Routes};
 use crate::part::switch::{self, Switch};
 use crate::ports::{endpoint_input, root_input};
-use lanemark_platform::{Link, Platform, ROOT, RegionKind};
+use lanemark_platform::{Link, LinkEnds, Platform, ROOT, RegionKind, upper_port};
 use lanemark_units::Ticks;
-use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit};
+use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 
 /// Who is at an end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(crate) enum End {
 /// of the root ports, in their order.
 pub(crate) struct Topology {
     pub(crate) directions: Vec<Direction>,
+    /// The ports at both ends of each direction, the sender's first.
+    pub(crate) ports: Vec<[PortLimit; 2]>,
     pub(crate) root_ports: Vec<RootPort>,
     pub(crate) root_routes: Routes,
     pub(crate) switches: Vec<Switch>,
@@ -87,6 +92,7 @@ impl Builder<'_> {
         let roots = self.below(ROOT);
         let mut topology = Topology {
             directions: Vec::new(),
+            ports: Vec::new(),
             root_ports: Vec::new(),
             root_routes: self.routes(&roots, 0)?,
             switches: Vec::new(),
@@ -96,7 +102,7 @@ impl Builder<'_> {
             bars_at: self.places.iter().map(|place| self.bars(place)).collect(),
         };
         for (port, below) in roots.iter().enumerate() {
-            topology.root_ports.push(RootPort::new(self.root_port()?));
+            topology.root_ports.push(RootPort::new(self.root_port(*below)?));
             self.link(&mut topology, End::Root(port), *below, root_input::PEERS + roots.len())?;
         }
         for (number, spec) in platform.switches.iter().enumerate() {
@@ -132,6 +138,14 @@ impl Builder<'_> {
         let endpoints = self.places.iter().enumerate().filter(|(_, place)| place.below == name);
         let switches = switches.map(|(number, _)| Below::Switch(number));
         switches.chain(endpoints.map(|(number, _)| Below::Endpoint(number))).collect()
+    }
+
+    /// What hangs there is called so.
+    fn name_of(&self, below: Below) -> &str {
+        match below {
+            Below::Switch(number) => &self.platform.switches[number].name,
+            Below::Endpoint(number) => self.platform.card_name(number).unwrap_or_default(),
+        }
     }
 
     /// Every endpoint at or below, however deep; no tree is deeper than it has switches.
@@ -195,17 +209,51 @@ impl Builder<'_> {
             }
         };
         let Wires { generation, lanes, latency } = wires;
-        let down = link::Spec { generation, lanes, latency, credits: down, start_dw: 1, inputs, first_served: 0 };
+        let ends = LinkEnds {
+            above: match above {
+                End::Switch { switch, .. } => &self.platform.switches[switch].name,
+                _ => ROOT,
+            },
+            below: self.name_of(below),
+        };
+        let mps = Mps::new(self.platform.mps_bytes_across(ends)).ok_or("its maximum payload is unknown")?;
+        let dllp_patience = ack_latency_limit(generation, lanes, mps);
+        let replay_tlps = match self.platform.link.replay_tlps.value {
+            tlps if tlps > 0 && generation != Generation::Gen6 => tlps,
+            _ => Pool::INFINITE.header,
+        };
+        let down = link::Spec {
+            generation,
+            lanes,
+            latency,
+            credits: down,
+            start_dw: 1,
+            dllp_patience,
+            mps_bytes: mps.bytes(),
+            replay_tlps,
+            passing: self.platform.link.passing.value,
+            skp: skp_ticks(generation)
+                .filter(|_| self.platform.link.skp.value)
+                .map(|(interval, time)| Skp { interval, time }),
+            tlps_per_error: self.platform.link.tlps_per_error.value.into(),
+            number: topology.directions.len() as u64,
+            inputs,
+            first_served: 0,
+        };
         let credits = self.credits_of(above);
         let start_dw = match below {
             Below::Switch(_) => 1,
             Below::Endpoint(_) => u64::from(self.platform.link.start_bytes.value / 4),
         };
-        let up = link::Spec { generation, lanes, latency, credits, start_dw, inputs: inputs_up, first_served };
-        let mps = Mps::new(self.platform.link.mps_bytes.value).ok_or("its maximum payload is unknown")?;
-        let gathers = ack_latency_limit(generation, lanes, mps);
-        for (spec, from, to) in [(down, above, end), (up, end, above)] {
-            topology.directions.push(Direction::new(Transmitter::new(spec), from, to, gathers));
+        let up =
+            link::Spec { credits, start_dw, inputs: inputs_up, first_served, number: down.number + 1, ..down.clone() };
+        let limit = |name: String| PortLimit { mps_bytes: self.platform.mps_bytes_of(&name), name };
+        let (upper, lower) = (limit(ends.upper_port()), limit(ends.below.to_owned()));
+        for (spec, from, to, ports) in
+            [(down, above, end, [upper.clone(), lower.clone()]), (up, end, above, [lower, upper])]
+        {
+            topology.directions.push(Direction::new(Transmitter::new(spec), from, to, mps.bytes()));
+            topology.ports.push(ports);
         }
         Ok(())
     }
@@ -235,14 +283,15 @@ impl Builder<'_> {
         }
     }
 
-    /// A root port; without memory it lends none.
-    fn root_port(&self) -> Result<root_port::Spec, &'static str> {
+    /// The root port that this hangs on; without memory it lends none.
+    fn root_port(&self, below: Below) -> Result<root_port::Spec, &'static str> {
         let link = &self.platform.link;
+        let mps_bytes = self.platform.mps_bytes_of(&upper_port(ROOT, self.name_of(below)));
         let rcb = Rcb::new(link.rcb_bytes.value).ok_or("its read completion boundary is unknown")?;
         let Some(memory) = &self.platform.memory else {
             let (read, write) = (Ticks::ZERO, Ticks::ZERO);
             let (read_request, write_tlp) = (Ticks::ZERO, Ticks::ZERO);
-            let completion_bytes = link.mps_bytes.value;
+            let completion_bytes = mps_bytes;
             return Ok(root_port::Spec {
                 address: 0,
                 len: 0,
@@ -252,6 +301,8 @@ impl Builder<'_> {
                 write_tlp,
                 completion_bytes,
                 rcb,
+                drivers_from: 0,
+                interrupt: Ticks::ZERO,
             });
         };
         Ok(root_port::Spec {
@@ -261,13 +312,16 @@ impl Builder<'_> {
             read_request: memory.read_request_ns.value,
             write: memory.write_ns.value,
             write_tlp: memory.write_tlp_ns.value,
-            completion_bytes: memory.completion_bytes.value.min(link.mps_bytes.value),
+            completion_bytes: memory.completion_bytes.value.min(mps_bytes),
             rcb,
+            drivers_from: self.platform.bytes_for_plans(),
+            interrupt: self.platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.interrupt_ns.value),
         })
     }
 
     fn endpoint(&self, number: usize) -> Result<Endpoint, &'static str> {
         let platform = self.platform;
+        let mps_bytes = platform.mps_bytes_of(self.name_of(Below::Endpoint(number)));
         let regions =
             region_specs(platform, self.places[number].shift).ok_or("a region names a BAR that is not there")?;
         let (ingress, egress) = (platform.endpoint.ingress_ns.value, platform.endpoint.egress_ns.value);
@@ -276,7 +330,7 @@ impl Builder<'_> {
                 requester: FIRST_CARD + number as u16,
                 tags: dma.tags.value as u16,
                 read_bytes: dma.read_bytes.value.min(platform.link.mrrs_bytes.value),
-                write_bytes: dma.write_bytes.value.min(platform.link.mps_bytes.value),
+                write_bytes: dma.write_bytes.value.min(mps_bytes),
                 beat_bytes: dma.beat_bytes.value,
                 beat: dma.beat_ns.value,
                 read_request: dma.read_request_ns.value,
@@ -285,12 +339,16 @@ impl Builder<'_> {
                 descriptor_bytes: u64::from(dma.descriptor_bytes.value),
                 descriptor: dma.descriptor_ns.value,
                 send_buffers: dma.send_buffers.value as usize,
+                relaxed: dma.relaxed_ordering.value,
+                id_based: dma.id_based_ordering.value,
                 egress,
                 ingress,
+                mailbox: platform.mailbox(number as u32),
+                descriptor_entry_bytes: u64::from(dma.descriptor_entry_bytes.value),
+                prefetch_descriptors: dma.prefetch_descriptors.value as u16,
             })
         });
-        let completion_bytes = platform.link.mps_bytes.value;
-        Ok(Endpoint::new(endpoint::Spec { ingress, egress, completion_bytes }, regions, engine))
+        Ok(Endpoint::new(endpoint::Spec { ingress, egress, completion_bytes: mps_bytes }, regions, engine))
     }
 }
 

@@ -3,7 +3,7 @@
 mod stage;
 
 use lanemark_machine::{
-    Cause, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Sample, Samples, Transfer, Verb, Window,
+    Cause, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Sample, Samples, Transfer, Verb, Window, WriteRead,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::{Board, SimulatedMachine};
@@ -105,6 +105,41 @@ fn one_transfer_at_a_time_waits_for_its_round_trip() {
     let samples = run(&platform("8B", &[]), &[one]);
     assert_eq!(samples.taken[0].delivered, ns(5510));
     assert_eq!(wait(&samples, Cause::ReadRoundTrip), ns(9 * 551));
+}
+
+/// Pairs of a write and a read of `bytes` bytes.
+fn pairs(bytes: u64, count: u64, read_at: u64, is_mixed: bool) -> WriteRead {
+    let write = transfer(Verb::Store, bytes, count);
+    WriteRead { write, read: Window { offset: read_at, ..write.window }, is_mixed }
+}
+
+fn run_pairs(pairs: WriteRead) -> Samples {
+    let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
+    let mut samples = Samples::wanted(1);
+    machine.run(&Plan::on_one_core(vec![Op::WriteRead(pairs)], 1), &mut samples).unwrap();
+    assert_eq!(machine.board_mut().slots_in_use(), 0);
+    let moved = pairs.bytes_of_pass();
+    assert_eq!(samples.confirmed.map(|bytes| (bytes.claimed_bytes, bytes.confirmed_bytes)), Some((moved, moved)));
+    samples
+}
+
+#[test]
+fn a_read_behind_a_write_waits_for_it_on_the_link_and_finds_its_bytes() {
+    // Five beats 20 for the write, one for the read: ready when the write is 4 ns on the link, of 22. Then as alone.
+    let one = run_pairs(pairs(64, 1, 0, false));
+    assert_eq!(one.taken[0].delivered, ns(20 + 18 + 551));
+    let mut several = pairs(64, 10, 0, false);
+    several.write.under_way = Some(1);
+    let samples = run_pairs(several);
+    assert_eq!(samples.taken[0].delivered, ns(10 * 589));
+    // From each read's request, 20 behind the beginning of its write.
+    assert_eq!(wait(&samples, Cause::ReadRoundTrip), ns(9 * (589 - 20)));
+}
+
+#[test]
+fn both_ways_at_once_take_turns_or_follow_each_other() {
+    let took = |is_mixed| run_pairs(pairs(16 << 10, 2, 32 << 10, is_mixed)).taken[0].delivered.as_ns();
+    assert!(took(false) > 1.3 * took(true), "{} and {}", took(false), took(true));
 }
 
 #[test]

@@ -94,8 +94,8 @@ fn as_many_writes_as_header_credits_go_at_once_and_the_next_waits_for_a_credit()
         for (number, at) in at.iter().enumerate().take(credits as usize) {
             assert_eq!(*at, ns(22 * (number as u64 + 1) + 100), "back to back at 22 ns");
         }
-        // The first is accepted at 182; its credit is back at 282.
-        assert_eq!(at[credits as usize], ns(282.max(22 * u64::from(credits)) + 22 + 100), "{credits} credits");
+        // The first is accepted at 182; its UpdateFC takes 2 ns of the line, and is there at 284.
+        assert_eq!(at[credits as usize], ns(284.max(22 * u64::from(credits)) + 22 + 100), "{credits} credits");
     }
 }
 
@@ -109,7 +109,7 @@ fn data_credits_hold_as_header_credits_do() {
         }
         while board.step() {}
         let at = arrivals(&board);
-        let first_credit = at[0] + ns(50 + 10 + 100);
+        let first_credit = at[0] + ns(50 + 10 + 2 + 100);
         let sent = at[together as usize] - (at[0] - ns(0));
         assert_eq!(sent, first_credit, "{together} writes of {bytes} B and one more");
         assert!(at[together as usize - 1] < first_credit);
@@ -123,8 +123,8 @@ fn reads_have_credits_of_their_own() {
         board.inject_read(ns(0), bus("sram", 0), 4, tag);
     }
     while board.step() {}
-    // 24 B are 6 ns; the first is taken at 156 and its credit back at 256.
-    assert_eq!(arrivals(&board), [ns(106), ns(256 + 106)]);
+    // 24 B are 6 ns; the first is taken at 156, and its UpdateFC of 2 ns is there at 258.
+    assert_eq!(arrivals(&board), [ns(106), ns(258 + 106)]);
 }
 
 #[test]

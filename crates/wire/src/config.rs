@@ -20,6 +20,7 @@
 //! | [`physical`], [`flit`] | how did the link train? |
 //! | [`traffic`] | virtual channels, multicast, hints, time |
 //! | [`identity`], [`exchange`] | who made it, and what does it keep secret? |
+//! | [`writer`] | which bytes say this? |
 //!
 //! ```
 //! use lanemark_wire::{Lanes, config::{ConfigSpace, LinkSpeed}};
@@ -62,6 +63,7 @@ pub mod traffic;
 pub mod translation;
 mod unknown;
 pub mod virtual_function;
+pub mod writer;
 
 pub use aer::{ErrorReporting, Errors};
 pub use bar::{Bar, BarKind};
@@ -79,3 +81,4 @@ pub use space::ConfigSpace;
 pub use table::{Reading, Spot};
 pub use unknown::Unknown;
 pub use virtual_function::VirtualFunctions;
+pub use writer::{Structure, WriteError, Writer};

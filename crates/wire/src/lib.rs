@@ -36,18 +36,24 @@ pub mod byte_enable;
 pub mod config;
 pub mod credit;
 pub mod error;
+pub mod flit;
 pub mod function_id;
 pub mod link;
+pub mod ordering;
 pub mod split;
+pub mod tag;
 pub mod tlp;
 
 pub use credit::{COUNTERS, CreditLimits, Credits, DATA_CREDIT_BYTES, Grant, data_credits};
 pub use error::WireError;
 pub use function_id::FunctionId;
 pub use link::{
-    Generation, LINK_RATES, Lanes, LinkRate, ack_latency_limit, bytes_per_s, dw_ticks, tlp_ticks, tlp_wire_bytes,
+    Generation, LINK_RATES, Lanes, LinkRate, ack_latency_limit, bytes_per_s, dw_ticks, skp_ticks, tlp_ticks,
+    tlp_wire_bytes,
 };
+pub use ordering::{Ordered, Pass, may_pass};
 pub use split::{Chunk, CompletionChunk, Mps, Mrrs, Rcb};
+pub use tag::TagBits;
 pub use tlp::{
     AddressType, AtomicKind, AtomicRequest, Attr, CommonFields, Completion, CompletionStatus, ConfigKind,
     ConfigRequest, FlowClass, Header, IoKind, IoRequest, KindRow, MAX_LENGTH_DW, MAX_TAG, MemoryKind, MemoryRequest,

@@ -4,20 +4,19 @@
 //! arithmetic on a row and a width. Lost to skip ordered sets, flow control updates and ACKs is
 //! nothing here: who sends those DLLPs adds [`LinkRate::dllp_bytes`] for each.
 //!
-//! Gen6 is left out until it is needed: its FLITs make framing a property of 256 B, not of one TLP.
+//! Gen6 has no framing of one TLP: its FLITs carry 236 B of TLPs in 256 B, which is here a line code; when exactly a TLP
+//! is there says [`crate::flit`].
 
 use crate::split::Mps;
 use lanemark_units::Ticks;
 use std::fmt;
 
-/// A generation of the link, by its data rate: Gen1 is 2.5 GT/s, Gen5 is 32 GT/s.
-///
-/// Gen6 (64 GT/s, PAM4, 256 B FLITs) is not here yet; see the module head.
+/// A generation of the link, by its data rate: Gen1 is 2.5 GT/s, Gen6 is 64 GT/s.
 ///
 /// ```
 /// use lanemark_wire::Generation;
 /// assert_eq!(Generation::from_number(3), Some(Generation::Gen3));
-/// assert_eq!(Generation::from_number(6), None);
+/// assert_eq!(Generation::from_number(7), None);
 /// assert_eq!(Generation::Gen3.to_string(), "Gen3");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,14 +31,16 @@ pub enum Generation {
     Gen4,
     /// 32 GT/s, 128b/130b.
     Gen5,
+    /// 64 GT/s, FLITs of 256 B.
+    Gen6,
 }
 
 impl Generation {
     /// Every generation, slowest first: the order of [`LINK_RATES`].
-    pub const ALL: [Generation; 5] =
-        [Generation::Gen1, Generation::Gen2, Generation::Gen3, Generation::Gen4, Generation::Gen5];
+    pub const ALL: [Generation; 6] =
+        [Generation::Gen1, Generation::Gen2, Generation::Gen3, Generation::Gen4, Generation::Gen5, Generation::Gen6];
 
-    /// The generation with this number (1 to 5); also the code of Current Link Speed in Link Status.
+    /// The generation with this number (1 to 6); also the code of Current Link Speed in Link Status.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Generation> {
         match number {
@@ -48,11 +49,12 @@ impl Generation {
             3 => Some(Generation::Gen3),
             4 => Some(Generation::Gen4),
             5 => Some(Generation::Gen5),
+            6 => Some(Generation::Gen6),
             _ => None,
         }
     }
 
-    /// 1 to 5.
+    /// 1 to 6.
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8 + 1
@@ -129,13 +131,13 @@ pub struct LinkRate {
     pub generation: Generation,
     /// Transfers per second and lane, in millions: 2500 is 2.5 GT/s.
     pub megatransfers_per_s: u32,
-    /// Bits of data in one encoded block.
+    /// Bits of data in one encoded block; at 64 GT/s DWs of TLPs in one FLIT.
     pub payload_bits: u8,
-    /// Bits on the lane for that block.
+    /// Bits on the lane for that block; at 64 GT/s DWs of that FLIT.
     pub line_bits: u8,
     /// Bytes around header and data of every TLP: start, sequence number, LCRC, end.
     pub framing_bytes: u8,
-    /// Bytes of one DLLP with its framing.
+    /// Bytes of one DLLP with its framing; none where every FLIT has room for it.
     pub dllp_bytes: u8,
     /// Symbol times that a receiver has to look at a TLP before it acknowledges it.
     pub internal_delay_symbols: u16,
@@ -174,6 +176,18 @@ const fn row_128b130b(generation: Generation, megatransfers_per_s: u32, internal
     }
 }
 
+/// FLITs: sequence number, CRC and DLLPs are the FLIT's.
+const GEN6: LinkRate = LinkRate {
+    generation: Generation::Gen6,
+    megatransfers_per_s: 64_000,
+    payload_bits: crate::flit::TLP_DWS as u8,
+    line_bits: crate::flit::DWS as u8,
+    framing_bytes: 0,
+    dllp_bytes: 0,
+    internal_delay_symbols: 0,
+    source: "PCI Express Base Specification 6.0, section 4.2.3",
+};
+
 /// One row per generation, in the order of [`Generation::ALL`].
 ///
 /// | generation | GT/s | encoding | around a TLP | a DLLP |
@@ -183,12 +197,14 @@ const fn row_128b130b(generation: Generation, megatransfers_per_s: u32, internal
 /// | Gen3 | 8 | 128b/130b | 8 B | 8 B |
 /// | Gen4 | 16 | 128b/130b | 8 B | 8 B |
 /// | Gen5 | 32 | 128b/130b | 8 B | 8 B |
-pub const LINK_RATES: [LinkRate; 5] = [
+/// | Gen6 | 64 | FLITs, 236 B of 256 B | in the FLIT | in the FLIT |
+pub const LINK_RATES: [LinkRate; 6] = [
     row_8b10b(Generation::Gen1, 2_500, 19),
     row_8b10b(Generation::Gen2, 5_000, 70),
     row_128b130b(Generation::Gen3, 8_000, 115),
     row_128b130b(Generation::Gen4, 16_000, 230),
     row_128b130b(Generation::Gen5, 32_000, 460),
+    GEN6,
 ];
 
 /// Line bits of a DW, as ticks: `32 bit × line / payload ÷ (transfers/s × lanes)` is this numerator over
@@ -205,7 +221,8 @@ const fn dw_denominator(rate: &LinkRate, lanes: Lanes) -> u64 {
 /// Time of one DW (4 B) on the wire.
 ///
 /// `32 bit × line bits / payload bits ÷ (transfers/s × lanes)`. Exact on every width but x12, where
-/// it is rounded up by less than one tick, so that a modelled x12 link is never faster than a real one.
+/// it is rounded up by less than one tick, so that a modelled x12 link is never faster than a real one. At 64 GT/s it is
+/// the mean over a FLIT, rounded up too: [`tlp_ticks`] rounds the time of a whole TLP instead.
 ///
 /// ```
 /// use lanemark_units::Ticks;
@@ -257,6 +274,33 @@ pub fn ack_latency_limit(generation: Generation, lanes: Lanes, mps: Mps) -> Tick
     Ticks(symbols_tenths * bits * Ticks::PER_NS * 100 / u64::from(rate.megatransfers_per_s))
 }
 
+/// SKP ordered sets, which make up for two clocks that differ: from one to the next, and how long one takes of every lane.
+///
+/// 8b/10b: 4 symbols every 1180 to 1538 of them; 128b/130b: a block every 370 to 375. The shortest interval is meant. `None`
+/// at 64 GT/s, where they lie between FLITs and are not in the tables yet.
+///
+/// Source: PCI Express Base Specification 5.0, section 4.2.7, Clock Tolerance Compensation.
+///
+/// ```
+/// use lanemark_units::Ticks;
+/// use lanemark_wire::{Generation, skp_ticks};
+/// assert_eq!(skp_ticks(Generation::Gen2), Some((Ticks::whole_ns(2360), Ticks::whole_ns(8))));
+/// ```
+#[must_use]
+pub const fn skp_ticks(generation: Generation) -> Option<(Ticks, Ticks)> {
+    let rate = generation.rate();
+    // Units of symbols or blocks, of so many bits on the lane.
+    let (interval, length) = match (rate.payload_bits, generation) {
+        (_, Generation::Gen6) => return None,
+        (8, _) => (1180, 4),
+        _ => (370, 1),
+    };
+    let bits = rate.line_bits as u64;
+    let per_unit = bits * Ticks::PER_NS * 1000;
+    let per_us = rate.megatransfers_per_s as u64;
+    Some((Ticks(interval * per_unit / per_us), Ticks(length * per_unit / per_us)))
+}
+
 /// Bytes per second and direction after line encoding, before any packet overhead.
 ///
 /// `transfers/s × lanes × payload bits / line bits / 8`, rounded down.
@@ -285,7 +329,8 @@ pub const fn tlp_wire_bytes(generation: Generation, header_dw: u8, payload_bytes
     generation.rate().framing_bytes as u32 + 4 * header_dw as u32 + payload_bytes.next_multiple_of(4) + digest
 }
 
-/// Time that `wire_bytes` (of [`tlp_wire_bytes`], or of a DLLP) occupy the link, in whole DWs.
+/// Time that `wire_bytes` (of [`tlp_wire_bytes`], or of a DLLP) occupy the link, in whole DWs; at 64 GT/s on the average
+/// over the places in a FLIT, rounded down to a tick: a bound, never above what FLITs allow.
 ///
 /// ```
 /// use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -294,7 +339,12 @@ pub const fn tlp_wire_bytes(generation: Generation, header_dw: u8, payload_bytes
 /// ```
 #[must_use]
 pub const fn tlp_ticks(generation: Generation, lanes: Lanes, wire_bytes: u32) -> Ticks {
-    Ticks(dw_ticks(generation, lanes).0 * wire_bytes.div_ceil(4) as u64)
+    let dws = wire_bytes.div_ceil(4) as u64;
+    if matches!(generation, Generation::Gen6) {
+        let rate = generation.rate();
+        return Ticks(dws * dw_numerator(rate) / dw_denominator(rate, lanes));
+    }
+    Ticks(dw_ticks(generation, lanes).0 * dws)
 }
 
 #[cfg(test)]
@@ -310,7 +360,7 @@ mod tests {
             assert!(generation.rate().source.contains("section"));
         }
         assert_eq!(Generation::from_number(0), None);
-        assert_eq!(Generation::from_number(6), None);
+        assert_eq!(Generation::from_number(7), None);
     }
 
     #[test]
@@ -320,12 +370,13 @@ mod tests {
     }
 
     #[test]
-    fn a_dw_is_whole_ticks_on_every_width_but_x12() {
+    fn a_dw_is_whole_ticks_on_every_width_but_x12_up_to_gen5() {
         for generation in Generation::ALL {
             for lanes in Lanes::ALL {
                 let rate = generation.rate();
                 let (over, under) = (dw_numerator(rate), dw_denominator(rate, lanes));
-                assert_eq!(over % under == 0, lanes != Lanes::X12, "{generation} {lanes}");
+                let is_whole = lanes != Lanes::X12 && generation != Generation::Gen6;
+                assert_eq!(over % under == 0, is_whole, "{generation} {lanes}");
                 let ticks = dw_ticks(generation, lanes).0;
                 assert!(ticks * under >= over && (ticks - 1) * under < over, "{generation} {lanes}");
             }
@@ -349,11 +400,12 @@ mod tests {
         assert_eq!(bytes_per_s(Generation::Gen3, Lanes::X8), 7_876_923_076);
         assert_eq!(bytes_per_s(Generation::Gen3, Lanes::X16), 15_753_846_153);
         assert_eq!(bytes_per_s(Generation::Gen5, Lanes::X16), 63_015_384_615);
+        assert_eq!(bytes_per_s(Generation::Gen6, Lanes::X16), 118_000_000_000);
     }
 
     #[test]
     fn rate_and_dw_time_are_the_same_fact() {
-        for generation in Generation::ALL {
+        for generation in Generation::ALL.into_iter().filter(|generation| *generation != Generation::Gen6) {
             for lanes in Lanes::ALL.into_iter().filter(|lanes| *lanes != Lanes::X12) {
                 let from_time = 4e9 / dw_ticks(generation, lanes).as_ns();
                 assert!((from_time - bytes_per_s(generation, lanes) as f64).abs() < 1.0, "{generation} {lanes}");

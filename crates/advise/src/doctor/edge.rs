@@ -123,7 +123,7 @@ impl Edge {
             both_can,
             ceiling_bytes_per_s: match ceiling {
                 Some(value) => Fact::Seen { value },
-                None => Fact::Unseen { unseen: "it takes link state and payload size, and Gen1 to Gen5".to_owned() },
+                None => Fact::Unseen { unseen: "it takes link state and payload size, and Gen1 to Gen6".to_owned() },
             },
             aspm: self.aspm(case),
         }

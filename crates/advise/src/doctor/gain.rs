@@ -7,7 +7,7 @@ use lanemark_wire::{Generation, Lanes, Mps, Mrrs};
 /// From which factor on a gain is worth calling the lack of it costly.
 const COSTLY: f64 = 1.05;
 
-/// Generation and lanes as the tables know them; `None` above Gen5 and for widths that do not exist.
+/// Generation and lanes as the tables know them; `None` above Gen6 and for widths that do not exist.
 fn of(rate: LinkRate) -> Option<(Generation, Lanes)> {
     Some((Generation::from_number(rate.generation)?, Lanes::new(rate.width_lanes)?))
 }
@@ -31,7 +31,7 @@ pub(crate) fn bytes_per_s(quantity: &str, now: Option<f64>, then: Option<f64>, a
         (Some(now), Some(then)) => {
             Gain::Computed { quantity: quantity.to_owned(), now, then, unit: Unit::BytesPerS, assumes }
         }
-        _ => Gain::Unknown { because: "the model knows Gen1 to Gen5 and the widths of the standard only".to_owned() },
+        _ => Gain::Unknown { because: "the model knows Gen1 to Gen6 and the widths of the standard only".to_owned() },
     }
 }
 
@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn what_the_tables_do_not_know_has_no_gain() {
         let mps = Mps::new(256).unwrap();
-        assert!(write_ceiling(LinkRate { generation: 5, width_lanes: 16 }, mps).is_some());
-        assert_eq!(write_ceiling(LinkRate { generation: 6, width_lanes: 16 }, mps), None);
+        assert!(write_ceiling(LinkRate { generation: 6, width_lanes: 16 }, mps).is_some());
+        assert_eq!(write_ceiling(LinkRate { generation: 7, width_lanes: 16 }, mps), None);
         assert_eq!(write_ceiling(LinkRate { generation: 3, width_lanes: 3 }, mps), None);
     }
 }

@@ -230,8 +230,8 @@ impl File {
                 None => NoPlatform::CannotSay { address, what: "it has no link".to_owned() },
             });
         };
-        if rate.generation > 5 || rate.width_lanes == 0 {
-            let what = format!("its link is {rate}; a platform file knows Gen1 to Gen5 and links that are up");
+        if rate.generation > 6 || rate.width_lanes == 0 {
+            let what = format!("its link is {rate}; a platform file knows Gen1 to Gen6 and links that are up");
             return Err(NoPlatform::CannotSay { address, what });
         }
         let Some(mps) = express.mps.get() else {
@@ -267,6 +267,9 @@ impl File {
         self.line(&format!("name = {}", quoted(&name(function))));
         self.measured("ingress_ns", "");
         self.measured("egress_ns", "");
+        if let Some(mps) = function.pcie().and_then(|express| express.mps_supported.get()) {
+            self.given("mps_supported_bytes", mps.bytes());
+        }
     }
 
     fn bars(&mut self, function: &Function) -> Result<(), NoPlatform> {

@@ -379,6 +379,8 @@ fn name(op: &Op) -> &'static str {
         Op::Send(_) => "send",
         Op::Receive(_) => "receive",
         Op::Transfer(_) => "transfer by a card",
+        Op::WriteRead(_) => "writes and reads by a card",
+        Op::Dma(_) => "driver call for a transfer by a card",
         _ => "something newer",
     }
 }

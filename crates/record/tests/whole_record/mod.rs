@@ -1,9 +1,9 @@
 //! A record in which every type of the format is there at least once.
 
 use lanemark_record::{
-    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CurvePoint, Delivery, Detail, Doubt, DoubtKind, Dropped,
-    DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Origins, Quantity, RawSamples, Record, SCHEMA,
-    Skipped, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
+    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CurvePoint, Delivery, Detail, Direction, Doubt, DoubtKind,
+    Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse, Origins, Quantity, RawSamples,
+    Record, SCHEMA, Skipped, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
 
 pub fn whole_record() -> Record {
@@ -36,6 +36,7 @@ pub fn whole_record() -> Record {
             platform: Some(serde_json::json!({"schema": 7, "link": {"width_lanes": {"value": 8}}})),
             origins: Some(Origins { given: 1, assumed: u32::MAX, fitted: 0, unknown: 2 }),
             card: None,
+            links: vec![Link { name: "fpga0".to_owned(), above: "root".to_owned(), generation: 6, width_lanes: 16 }],
         }],
         answers: vec![Answer {
             question: "mmio_write_bandwidth".to_owned(),
@@ -64,6 +65,13 @@ pub fn whole_record() -> Record {
                 bound: "link".to_owned(),
                 holds_for: "all sizes".to_owned(),
             }),
+            links: vec![LinkUse {
+                link: "fpga0".to_owned(),
+                direction: Direction::Up,
+                tlp_share_percent: 99.5,
+                dllp_share_percent: 0.25,
+                payload_rate_bytes_per_s: 1e9,
+            }],
             tlps: Some(Tlps { writes: 1, reads: 2, completions: 3, payload_bytes: 4 }),
             bytes: Some(Bytes { claimed_bytes: 64, confirmed_bytes: 64 }),
             timer_cost_ns: -0.0,

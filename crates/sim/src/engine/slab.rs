@@ -10,6 +10,12 @@ pub struct Slot(u32);
 impl Slot {
     /// No bytes at all.
     pub const NONE: Slot = Slot(u32::MAX);
+
+    /// What tells it from every other slot that is out.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// Slots of one size. It grows while a run warms up and then no more.

@@ -39,6 +39,11 @@ impl<T> Wire<T> {
         if self.due() <= now { self.items.pop_front().map(|(_, item)| item) } else { None }
     }
 
+    /// Item number `place` from the first, arrived or not; the others keep their order.
+    pub fn take_at(&mut self, place: usize) -> Option<T> {
+        self.items.remove(place).map(|(_, item)| item)
+    }
+
     /// The first item, arrived or not.
     #[inline]
     #[must_use]

@@ -12,13 +12,15 @@
 //! room, and leaves it behind all older loads. A load and a fence wait until the stores before them have
 //! left it, which is stricter than a real core for loads from combining and cached memory.
 //!
-//! Waits recorded: `StrongOrder`, `SameLine`, `Buffers`, `ReadRoundTrip`, `Fence`, `Driver`; where the
-//! root complex says that it was kept waiting itself, its cause is taken instead.
+//! Waits recorded: `StrongOrder`, `SameLine`, `Buffers`, `ReadRoundTrip`, `Fence`, `Driver`, and `Transfer` and `Interrupt`
+//! for what a card [tells](Core::hear) it; where the root complex says that it was kept waiting itself, its cause is taken
+//! instead.
 
 use crate::engine::{Slab, Wire};
 use crate::part::cache::{self, Cache};
 use crate::part::program::{Instruction, Manner, Program, Touch, stored_bytes};
 use crate::part::root_complex::Ack;
+use crate::part::root_port::Notice;
 use crate::part::streaming_buffer::{self, StreamingBuffers};
 use crate::part::wc_buffer::{Stored, WcBuffers};
 use crate::tlp::{Tlp, TlpKind, span};
@@ -76,6 +78,8 @@ pub struct Seen {
 enum Purpose {
     /// One load of its own.
     Load { address: u64, len: u64 },
+    /// A load of a register that is loaded until it says something.
+    Poll,
     /// A line for a streaming buffer.
     Streaming { place: usize },
     /// A line for the cache.
@@ -126,6 +130,11 @@ pub struct Core {
     store_out: bool,
     /// Acknowledgments on their way here; they are taken when the core executes.
     pub acks: Wire<Ack>,
+    /// What cards tell it, with how many transfers each has done; taken as acknowledgments are.
+    told: Wire<(Notice, u64)>,
+    /// The most that it was told, and what the register said that it loaded last.
+    heard: u64,
+    polled: u64,
     /// The current instruction has sent its request.
     sent: bool,
     /// When the last load that hit the cache has its bytes.
@@ -162,6 +171,9 @@ impl Core {
             single_loads_out: 0,
             store_out: false,
             acks: Wire::default(),
+            told: Wire::default(),
+            heard: 0,
+            polled: 0,
             sent: false,
             hit_until: Ticks::ZERO,
             attached: Vec::new(),
@@ -178,6 +190,7 @@ impl Core {
         self.issued = now;
         self.sent = false;
         self.left_at.fill(now);
+        (self.heard, self.polled) = (0, 0);
         self.state = if self.current.is_some() { State::Ready(now) } else { State::Done };
         self.waits = [Ticks::ZERO; Cause::ALL.len()];
     }
@@ -197,7 +210,7 @@ impl Core {
     pub fn due(&self) -> Ticks {
         match self.state {
             State::Ready(at) => at,
-            State::Waiting { .. } => self.acks.due(),
+            State::Waiting { .. } => self.acks.due().min(self.told.due()),
             State::Done if self.acks.is_empty() => Ticks::NEVER,
             State::Done => self.acks.last_due(),
         }
@@ -299,6 +312,13 @@ impl Core {
                 Core::after(now, span)
             }
             Instruction::Pause(span) => Core::after(now, span),
+            Instruction::Work(span) => {
+                self.waits[Cause::Driver.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Await { until } if self.heard < until => Outcome::Blocked(Cause::Transfer),
+            Instruction::Await { .. } => Core::after(now, Ticks::ZERO),
+            Instruction::Poll { touch, until } => self.poll(now, &touch, until, slab, send),
             // It is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
             Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
             Instruction::FlushLine(line) => {
@@ -488,6 +508,21 @@ impl Core {
         Outcome::Blocked(Cause::ReadRoundTrip)
     }
 
+    /// Loads a register again and again.
+    fn poll(&mut self, now: Ticks, touch: &Touch, until: u64, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if self.sent && self.reads_out == 0 && self.polled >= until {
+            return Core::after(now, Ticks::ZERO);
+        }
+        if self.reads_out == 0 {
+            if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
+                return blocked;
+            }
+            self.read(touch.address, touch.len, Purpose::Poll, send);
+            self.sent = true;
+        }
+        Outcome::Blocked(Cause::ReadRoundTrip)
+    }
+
     fn load_combining(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
         // The core sees its own stores: what is gathered for this line goes first, and reads do not pass it.
         if let Some(place) = self.wc.open_at(touch.address) {
@@ -594,9 +629,35 @@ impl Core {
         }
     }
 
+    /// A card says that it has done so many transfers.
+    pub fn hear(&mut self, notice: Notice, done: u64) {
+        self.told.send(notice.known, (notice, done));
+    }
+
+    /// Takes what cards have told: of the wait so far, the part behind the message is the interrupt's.
+    #[cold]
+    fn listen(&mut self, now: Ticks) {
+        while let Some((notice, done)) = self.told.take(now) {
+            self.heard = self.heard.max(done);
+            if let State::Waiting { since, .. } = self.state {
+                let taken = notice.taken.max(since);
+                if notice.interrupts {
+                    self.waits[Cause::Transfer.index()] += taken - since;
+                    self.waits[Cause::Interrupt.index()] += now - taken;
+                } else {
+                    self.waits[Cause::Transfer.index()] += now - since;
+                }
+                self.state = State::Ready(now);
+            }
+        }
+    }
+
     /// Takes the acknowledgments of posted writes that have come.
     #[inline]
     fn acknowledge(&mut self, now: Ticks) {
+        if self.told.due() <= now {
+            self.listen(now);
+        }
         while let Some(ack) = self.acks.take(now) {
             if ack.tag == TAG_STORE {
                 self.store_out = false;
@@ -620,6 +681,11 @@ impl Core {
                 self.single_loads_out = self.single_loads_out.saturating_sub(1);
                 let skip = (address % 4) as usize;
                 self.see(address, &data[skip..skip + len as usize], now);
+            }
+            Purpose::Poll => {
+                let (low, high) = data.split_at(4);
+                let word = |bytes: &[u8]| bytes[..4].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+                self.polled = word(low) | word(high) << 32;
             }
             Purpose::Streaming { place } => {
                 self.streaming.fill(place, &data);

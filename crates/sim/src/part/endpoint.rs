@@ -11,11 +11,11 @@
 
 use crate::board::{FIRST_CARD, OUTSIDE};
 use crate::engine::{Slab, Slot};
+use crate::part::credit::Cost;
 use crate::part::dma_engine::DmaEngine;
-use crate::part::link::Cost;
 use crate::part::memory::Memory;
 use crate::tlp::{Tlp, TlpKind, completions};
-use lanemark_machine::Cause;
+use lanemark_machine::{Cause, DmaCall};
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;
 use std::collections::VecDeque;
@@ -254,6 +254,8 @@ pub struct Accepted {
     pub because: Cause,
     /// That there is no such thing, and when that is at the link.
     pub refusal: Option<(Ticks, Tlp)>,
+    /// It was a store to the doorbell of the DMA engine.
+    pub rings: bool,
 }
 
 /// Everything that does change.
@@ -374,7 +376,7 @@ impl Endpoint {
         let Received { at, tlp, place, beats, waits, .. } = self.accepting.pop_front()?;
         let because = if waits { Cause::Device } else { Cause::Credit };
         let mut head = [0; 8];
-        let mut refusal = None;
+        let (mut refusal, mut rings) = (None, false);
         if tlp.payload != Slot::NONE {
             head.copy_from_slice(&slab.line(tlp.payload)[..8]);
         }
@@ -385,6 +387,7 @@ impl Endpoint {
                 let bytes = u64::from(tlp.enabled_bytes());
                 self.accepted_bytes += bytes;
                 self.last_accepted = now;
+                rings = self.dma.as_mut().is_some_and(|engine| engine.store_arrives(now, tlp.address));
                 if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE {
                     self.accept_from_card(now, tlp.requester, bytes);
                 }
@@ -406,7 +409,34 @@ impl Endpoint {
             }
             (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
         }
-        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, refusal })
+        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, refusal, rings })
+    }
+
+    /// The DMA engine makes its next request, as [`DmaEngine::issue`]; what its status register says follows it.
+    #[inline]
+    pub fn issue(&mut self, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
+        let engine = self.dma.as_mut()?;
+        let made = engine.issue(now, slab);
+        if let Some((address, done)) = engine.take_status() {
+            self.show_status(address, done);
+        }
+        made
+    }
+
+    /// The DMA engine takes calls, as [`DmaEngine::arm`]; its status register says what it has done before.
+    pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
+        let engine = self.dma.as_mut()?;
+        let done = engine.arm(now, call, base, passes, first_pass)?;
+        let status = engine.status_at()?;
+        self.show_status(status, done);
+        Some(done)
+    }
+
+    fn show_status(&mut self, address: u64, done: u64) {
+        let holds = |region: &&mut Region| address.wrapping_sub(region.spec.address) < region.spec.len;
+        if let Some(region) = self.regions.iter_mut().find(holds) {
+            region.memory.write(address - region.spec.address, &done.to_le_bytes());
+        }
     }
 
     /// When region `place` answers next.

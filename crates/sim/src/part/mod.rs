@@ -2,8 +2,13 @@
 
 pub mod cache;
 pub mod core;
+pub mod credit;
+pub mod descriptor_fetcher;
+pub mod dllp;
 pub mod dma_engine;
+pub mod driver;
 pub mod endpoint;
+pub mod input;
 pub mod link;
 pub mod memory;
 pub mod program;

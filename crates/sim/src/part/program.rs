@@ -1,6 +1,7 @@
 //! A lane of a plan as the instructions its core executes, one after the other, without allocation.
 
-use lanemark_machine::{Access, DriverCall, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
+use crate::part::driver::{self, Call};
+use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_units::{MemoryType, Ticks};
@@ -18,6 +19,20 @@ pub enum Instruction {
     Pause(Ticks),
     /// A cached line is dropped.
     FlushLine(u64),
+    /// The driver computes, and orders nothing.
+    Work(Ticks),
+    /// The core waits until it is told that a card has done so many transfers.
+    Await {
+        /// How many.
+        until: u64,
+    },
+    /// A register is loaded until it says that a card has done so many transfers.
+    Poll {
+        /// The load.
+        touch: Touch,
+        /// How many.
+        until: u64,
+    },
 }
 
 /// A load or store, or the piece of one, that lies in a 64 B line.
@@ -88,6 +103,8 @@ pub struct Spec {
     map: Ticks,
     /// Bus address where each BAR starts.
     bars: [u64; 6],
+    /// What lets cards make transfers.
+    driver: Option<driver::Spec>,
 }
 
 impl Spec {
@@ -109,6 +126,7 @@ impl Spec {
             kernel: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.call_ns.value),
             map: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.map_ns.value),
             bars,
+            driver: driver::Spec::new(platform),
         }
     }
 
@@ -228,6 +246,12 @@ enum Inside {
         next: u64,
         end: u64,
     },
+    /// Calls for transfers: how many are begun, and the one under way.
+    Dma {
+        call: DmaCall,
+        begun: u64,
+        under_way: Option<Call>,
+    },
 }
 
 /// A lane under way.
@@ -240,6 +264,9 @@ pub struct Program {
     pass: u64,
     inside: Inside,
     fence_next: Option<Fence>,
+    /// Transfers that the lane's card had done when it started, and calls made since.
+    done_before: u64,
+    calls: u64,
 }
 
 impl Program {
@@ -254,7 +281,24 @@ impl Program {
             pass: first_pass,
             inside: Inside::Nothing,
             fence_next: None,
+            done_before: 0,
+            calls: 0,
         }
+    }
+
+    /// With calls for transfers by a card that has done so many.
+    #[must_use]
+    pub fn with_calls_from(self, done_before: u64) -> Program {
+        Program { done_before, ..self }
+    }
+
+    /// The next call for a transfer; `None` when all of this pass are made.
+    fn next_call(&mut self, call: &DmaCall, begun: u64) -> Option<Call> {
+        if begun == call.transfer.count {
+            return None;
+        }
+        self.calls += 1;
+        Call::new(self.spec.driver.as_ref()?, call, self.calls - 1, self.done_before + self.calls)
     }
 
     fn walk(spec: &Spec, stream: &Stream, turn: u64) -> Walk {
@@ -285,6 +329,7 @@ impl Program {
         let (instruction, inside) = match &self.body[self.op] {
             Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
             Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
+            Op::Dma(call) => (None, Inside::Dma { call: *call, begun: 0, under_way: None }),
             Op::FlushLines(span) => {
                 let start = self.spec.bus(span.at);
                 (None, Inside::Flush { next: start & !63, end: start + span.len })
@@ -369,6 +414,17 @@ impl Iterator for Program {
                     }
                 }
                 Inside::Flush { .. } => {}
+                Inside::Dma { call, begun, under_way } => {
+                    let next = under_way.as_mut().zip(self.spec.driver.as_ref());
+                    if let Some(instruction) = next.and_then(|(under_way, spec)| under_way.next(spec)) {
+                        return Some(instruction);
+                    }
+                    let (call, begun) = (*call, *begun);
+                    if let Some(under_way) = self.next_call(&call, begun) {
+                        self.inside = Inside::Dma { call, begun: begun + 1, under_way: Some(under_way) };
+                        continue;
+                    }
+                }
             }
             self.inside = Inside::Nothing;
             self.advance();

@@ -7,13 +7,15 @@
 //!
 //! Ports: [`RootPort::receive`] takes requests from the link, [`RootPort::accept`] hands them to memory when they are
 //! [due](RootPort::accept_due) and gives their credits back, [`RootPort::answer`] cuts what was read into completions.
-//! Nothing passes anything here, so a read finds what was written before it.
+//! Nothing passes anything here, so a read finds what was written before it; and what a core is told, by a word that it
+//! waits for, by a message, or by a completion ([`RootPort::pushed_until`]), it is told behind the writes before it.
 
 use crate::engine::{Slab, Slot, Wire};
-use crate::part::link::Cost;
+use crate::part::credit::Cost;
 use crate::part::memory::Memory;
 use crate::tlp::{Tlp, TlpKind, completions};
 use lanemark_machine::Cause;
+use lanemark_platform::Mailbox;
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;
 use std::collections::VecDeque;
@@ -37,6 +39,23 @@ pub struct Spec {
     pub completion_bytes: u32,
     /// Where completions are cut.
     pub rcb: Rcb,
+    /// From here on what is lent is the drivers': a write there is a word that a core waits for.
+    pub drivers_from: u64,
+    /// From a message to the handler of its interrupt.
+    pub interrupt: Ticks,
+}
+
+/// A card tells whoever called it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Which card, as a requester.
+    pub requester: u16,
+    /// When it came here.
+    pub taken: Ticks,
+    /// When the core knows.
+    pub known: Ticks,
+    /// Whether it interrupts the core.
+    pub interrupts: bool,
 }
 
 /// A request that came and was not taken.
@@ -61,6 +80,10 @@ pub struct RootPort {
     reads: Wire<Tlp>,
     /// What each requester wrote, and when a core sees the last of it.
     seen: Vec<(u16, u64, Ticks)>,
+    /// When a core sees the last write that came.
+    pushed_until: Ticks,
+    /// What the write taken last tells a core, until somebody took it.
+    pub notice: Option<Notice>,
     /// Requests for what is not lent.
     pub unsupported: u64,
 }
@@ -77,6 +100,8 @@ impl RootPort {
             last: Ticks::ZERO,
             reads: Wire::default(),
             seen: Vec::new(),
+            pushed_until: Ticks::ZERO,
+            notice: None,
             unsupported: 0,
         }
     }
@@ -103,7 +128,19 @@ impl RootPort {
         let taken = at.max(*next).max(self.last);
         *next = taken + pace;
         self.last = taken;
+        if tlp.kind == TlpKind::MWr {
+            self.pushed_until = taken + self.spec.write;
+        }
         self.requests.push_back(Received { taken, waits: taken > at, tlp });
+    }
+
+    /// Until when a completion that came behind all of this waits for the writes before it.
+    ///
+    /// Source: PCI Express Base Specification, "Ordering Rules": a completion passes no posted request.
+    #[inline]
+    #[must_use]
+    pub fn pushed_until(&self) -> Ticks {
+        self.pushed_until
     }
 
     /// When the next request is taken.
@@ -126,10 +163,21 @@ impl RootPort {
                 let len = tlp.enabled_bytes() as usize;
                 memory.write(offset + skip as u64, &slab.bytes(tlp.payload)[skip..skip + len]);
                 let seen = now + self.spec.write;
+                if offset >= self.spec.drivers_from {
+                    let requester = tlp.requester;
+                    self.notice = Some(Notice { requester, taken: now, known: seen, interrupts: false });
+                    slab.give_back(tlp.payload);
+                    return Some((Cost::of(&tlp), if waits { Cause::RootComplex } else { Cause::Credit }));
+                }
                 match self.seen.iter_mut().find(|(other, ..)| *other == tlp.requester) {
                     Some((_, bytes, at)) => (*bytes, *at) = (*bytes + len as u64, seen),
                     None => self.seen.push((tlp.requester, len as u64, seen)),
                 }
+            }
+            _ if Mailbox::MESSAGES.contains(&tlp.address) => {
+                // What was written before is seen before the handler runs.
+                let known = now + self.spec.interrupt.max(self.spec.write);
+                self.notice = Some(Notice { requester: tlp.requester, taken: now, known, interrupts: true });
             }
             _ => self.unsupported += 1,
         }

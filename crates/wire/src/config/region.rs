@@ -111,6 +111,17 @@ impl<'a> Region<'a> {
     }
 
     fn register_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
+        let offset = self.place_of(spot, index)?;
+        self.read(offset, spot.register.bytes).ok_or(Unknown::NotVisible {
+            structure: self.layout.name,
+            register: spot.register.name,
+            offset: self.offset.saturating_add(offset),
+            visible: self.space.bytes().len(),
+        })
+    }
+
+    /// Where the register of a field stands, from the start of the structure, in the `index`-th of several alike.
+    pub(super) fn place_of(&self, spot: Spot, index: u16) -> Result<u16, Unknown> {
         let absent = |only| Unknown::NotThere { structure: self.layout.name, register: spot.register.name, only };
         let base = match spot.block.presence {
             Presence::Always => 0,
@@ -127,13 +138,7 @@ impl<'a> Region<'a> {
                 instance_offset(first(self), stride, index)
             }
         };
-        let offset = base.saturating_add(spot.register.offset);
-        self.read(offset, spot.register.bytes).ok_or(Unknown::NotVisible {
-            structure: self.layout.name,
-            register: spot.register.name,
-            offset: self.offset.saturating_add(offset),
-            visible: self.space.bytes().len(),
-        })
+        Ok(base.saturating_add(spot.register.offset))
     }
 
     /// A field of one bit.

@@ -185,6 +185,38 @@ impl Field {
         (register >> self.low) & (u64::MAX >> (64 - self.width() as u32))
     }
 
+    /// The register's value with these bits in the place of its own.
+    #[must_use]
+    pub const fn put(&self, register: u64, raw: u64) -> u64 {
+        let mask = u64::MAX >> (64 - self.width() as u32);
+        register & !(mask << self.low) | (raw & mask) << self.low
+    }
+
+    /// The bits that say this, if there are such: what [`Field::read`] reads, the other way round.
+    ///
+    /// ```
+    /// use lanemark_wire::config::{Reading, Spot, pcie::PCI_EXPRESS};
+    /// let payload = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload").field;
+    /// assert_eq!(payload.raw_of(Reading::Quantity(512, "bytes")), Some(2));
+    /// assert_eq!(payload.raw_of(Reading::Quantity(500, "bytes")), None);
+    /// ```
+    #[must_use]
+    pub fn raw_of(&self, reading: Reading) -> Option<u64> {
+        let most = u64::MAX >> (64 - u32::from(self.width()));
+        let raw = match (self.meaning, reading) {
+            (Meaning::Flag, Reading::Flag(on)) => u64::from(on),
+            (Meaning::Number, Reading::Number(raw))
+            | (Meaning::Hex, Reading::Hex(raw, _))
+            | (Meaning::AnyOf(_), Reading::Names(raw, _)) => raw,
+            (Meaning::Linear { add, scale, .. }, Reading::Quantity(value, _)) => (value / scale).checked_sub(add)?,
+            (Meaning::Power { base, .. }, Reading::Quantity(value, _)) => u64::from((value / base).checked_ilog2()?),
+            (Meaning::OneOf(names), Reading::Name(name)) => names.iter().find(|(_, other)| *other == name)?.0,
+            (Meaning::Computed(_), _) => (0..=most.min(MOST_CODES)).find(|raw| self.read(*raw) == reading)?,
+            _ => return None,
+        };
+        (raw <= most && self.read(raw) == reading).then_some(raw)
+    }
+
     /// What these bits (of [`Field::of`]) say.
     #[must_use]
     pub fn read(&self, raw: u64) -> Reading {
@@ -206,6 +238,9 @@ impl Field {
         }
     }
 }
+
+/// Codes of a field that is computed; the widest has ten bits.
+const MOST_CODES: u64 = 1 << 16;
 
 // The words the tables are written in.
 

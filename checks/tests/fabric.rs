@@ -1,0 +1,95 @@
+//! Do links carry what answers say was moved, and does latency rise with load as it must?
+
+use lanemark_bench::{Axes, Case, Effort, ask, question};
+use lanemark_machine::{Flow, Machine};
+use lanemark_model::{FormulaMachine, shared_ceiling, transfer_ceiling};
+use lanemark_platform::{Platform, preset};
+use lanemark_record::{Answer, Direction};
+use lanemark_sim::SimulatedMachine;
+
+fn platform(name: &str) -> Platform {
+    preset(name).unwrap().unwrap()
+}
+
+/// Every usual case of a question, answered by simulation, along `axes`.
+fn asked(platform: &Platform, name: &str, axes: &Axes) -> Vec<(Case, Answer)> {
+    let question = question(name).unwrap();
+    let mut machine = SimulatedMachine::new(platform).unwrap();
+    let cases = (question.cases)(machine.facts(), axes);
+    let effort = Effort::default();
+    cases.into_iter().map(|case| (case.clone(), ask(question, &mut machine, &case, &effort).unwrap())).collect()
+}
+
+fn limit(platform: &Platform, case: &Case) -> f64 {
+    let ceiling = match case.counted_transfers().as_slice() {
+        [transfer] => transfer_ceiling(platform, transfer),
+        several => shared_ceiling(platform, several),
+    };
+    ceiling.unwrap().rate.bytes_per_s()
+}
+
+#[test]
+fn latency_under_load_starts_at_the_formula_and_rises_toward_the_limit_and_never_above() {
+    for name in ["card-gen5-x16", "rosta-virtex7"] {
+        let platform = platform(name);
+        let answers = asked(&platform, "loaded_latency", &Axes::default());
+        assert!(answers.len() >= 5, "{name}");
+        let question = question("loaded_latency").unwrap();
+        let facts = SimulatedMachine::new(&platform).unwrap().facts().clone();
+        let mut formula = FormulaMachine::new(&platform, &facts);
+        let unloaded = ask(question, &mut formula, &answers[0].0, &Effort::default()).unwrap();
+        let median = |answer: &Answer| answer.latency_ns.unwrap().median;
+        let (said, found) = (median(&unloaded), median(&answers[0].1));
+        assert!((found / said - 1.0).abs() < 1e-3, "{name}: {found} ns, by formula {said} ns");
+        let mut shares = Vec::new();
+        for pair in answers.windows(2) {
+            let (before, after) = (&pair[0].1, &pair[1].1);
+            assert!(median(after) > 0.999 * median(before), "{name}, {}: it falls under more load", after.way);
+        }
+        for (case, answer) in &answers {
+            let rate = answer.delivered_rate_bytes_per_s.unwrap().median;
+            let share = rate / limit(&platform, case);
+            assert!(share <= 1.0, "{name}, {}: {share} of the limit", answer.way);
+            assert!(answer.latency_ns.unwrap().p99 >= median(answer), "{name}");
+            shares.push(share);
+        }
+        let (last, heaviest) = (median(&answers[answers.len() - 1].1), shares[shares.len() - 1]);
+        assert!(heaviest > 0.95 && last > 2.0 * found, "{name}: {last} ns at {heaviest} of the limit");
+    }
+}
+
+#[test]
+fn the_limiting_link_is_as_busy_as_the_answer_is_near_its_limit() {
+    let platform = platform("rosta-virtex7");
+    let flows: Vec<Flow> = ["0:host", "1:host", "4:host", "5:host"].map(|flow| flow.parse().unwrap()).to_vec();
+    let axes = Axes { flows: Some(flows), ..Axes::default() };
+    let [(case, answer)] = &asked(&platform, "shared_link", &axes)[..] else { panic!("one case") };
+    let share = 100.0 * answer.delivered_rate_bytes_per_s.unwrap().median / limit(&platform, case);
+    let up = |name: &str| {
+        let mut links = answer.links.iter();
+        links.find(|used| used.link == name && used.direction == Direction::Up).unwrap()
+    };
+    assert!((up("rha25").tlp_share_percent - share).abs() < 0.5, "{share} and {:?}", up("rha25"));
+    let sum: f64 = ["fpga0", "fpga1", "fpga4", "fpga5"].map(|name| up(name).payload_rate_bytes_per_s).iter().sum();
+    assert!((sum / up("rha25").payload_rate_bytes_per_s - 1.0).abs() < 0.01, "what goes in comes out");
+    assert!(answer.links.iter().all(|used| !["fpga2", "fpga7"].contains(&&*used.link)), "who moves nothing is idle");
+    for used in &answer.links {
+        assert!(used.tlp_share_percent + used.dllp_share_percent <= 100.0, "{used:?}");
+    }
+}
+
+#[test]
+fn a_link_carries_what_one_flow_moves_and_nothing_the_sample_before_left() {
+    let platform = platform("card-gen5-x16");
+    let axes = Axes { sizes: Some(vec![64, 4096, 1 << 20]), ..Axes::default() };
+    for name in ["dma_write_bandwidth", "dma_read_bandwidth"] {
+        for (case, answer) in asked(&platform, name, &axes) {
+            let direction = if name == "dma_write_bandwidth" { Direction::Up } else { Direction::Down };
+            let used = answer.links.iter().find(|used| used.direction == direction).unwrap();
+            let rate = answer.delivered_rate_bytes_per_s.unwrap().median;
+            assert!((used.payload_rate_bytes_per_s / rate - 1.0).abs() < 1e-6, "{name}, {} B", case.size);
+            let share = 100.0 * rate / limit(&platform, &case);
+            assert!((used.tlp_share_percent - share).abs() < 0.01, "{name}, {} B: {share} % and {used:?}", case.size);
+        }
+    }
+}

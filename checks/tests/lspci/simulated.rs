@@ -1,0 +1,155 @@
+//! The configuration space of simulated platforms, as the real `lspci` decodes it.
+
+use crate::decoded::Seen;
+use crate::{compare, dumps, golden, live, live_of, printed};
+use lanemark_platform::{Origin, PRESETS, Platform, Slot, Switch, preset};
+use lanemark_sim::config_space::{SimulatedFunction, functions, lspci_text};
+use lanemark_wire::config::PortType;
+
+/// Every preset; the default one with as many tags as there can be too.
+fn platforms() -> Vec<Platform> {
+    let mut all: Vec<Platform> = PRESETS.iter().map(|row| preset(row.name).unwrap().unwrap()).collect();
+    all.push(many_tags());
+    all
+}
+
+fn many_tags() -> Platform {
+    let card = preset("card-gen5-x16").unwrap().unwrap();
+    card.with("dma.tags", 768.0, Origin::Given("a test".to_owned())).unwrap()
+}
+
+/// What `lspci` printed for one function, as one line a register.
+struct Printed<'a> {
+    function: &'a printed::Function,
+    of: &'a SimulatedFunction,
+}
+
+impl Printed<'_> {
+    fn header(&self, begins: &str) -> &str {
+        let found = self.function.header.iter().find(|line| line.starts_with(begins));
+        found.unwrap_or_else(|| panic!("{}: no line {begins} in {:?}", self.of.port, self.function.header))
+    }
+
+    fn capability(&self, title: &str) -> Option<&printed::Capability> {
+        self.function.capabilities.iter().find(|capability| capability.title.starts_with(title))
+    }
+
+    /// The line of a register of the PCI Express capability.
+    fn express(&self, register: &str) -> &str {
+        let express = self.capability("Express").unwrap();
+        express.lines.iter().find(|line| line.starts_with(&format!("{register}:"))).unwrap()
+    }
+
+    #[track_caller]
+    fn says(&self, line: &str, wanted: &str) {
+        assert!(line.contains(wanted), "{} at {}: no '{wanted}' in '{line}'", self.of.port, self.of.address);
+    }
+}
+
+/// Speed and width of the link that a port is at, as a platform says it.
+fn link_of(platform: &Platform, port: &str) -> (u32, u32) {
+    let below = port.split_once('/').map_or(port, |(_, below)| below);
+    let switch = platform.switches.iter().find(|switch| switch.name == below);
+    let of_switch = |switch: &Switch| (switch.generation.value, switch.width_lanes.value);
+    switch.map_or((platform.link.generation.value, platform.link.width_lanes.value), of_switch)
+}
+
+/// Every field that a platform decides, in the words of `lspci`.
+fn check(platform: &Platform, seen: &Printed<'_>) {
+    let (generation, lanes) = link_of(platform, &seen.of.port);
+    let speed = ["2.5GT/s", "5GT/s", "8GT/s", "16GT/s", "32GT/s"][generation as usize - 1];
+    for register in ["LnkCap", "LnkSta"] {
+        seen.says(seen.express(register), &format!("Speed {speed}, Width x{lanes}"));
+    }
+    seen.says(seen.express("LnkCtl2"), &format!("Target Link Speed: {speed}"));
+    let slowest = if generation == 1 { "2.5GT/s".to_owned() } else { format!("2.5-{speed}") };
+    seen.says(seen.express("LnkCap2"), &format!("Supported Link Speeds: {slowest}"));
+    seen.says(seen.express("LnkSta2"), if generation >= 3 { "EqualizationComplete+" } else { "EqualizationComplete-" });
+    let port = &seen.of.port;
+    seen.says(seen.express("DevCap"), &format!("MaxPayload {} bytes", platform.mps_supported_bytes_of(port)));
+    seen.says(seen.express("DevCtl"), &format!("MaxPayload {} bytes", platform.mps_bytes_of(port)));
+    let leads_to_card =
+        platform.slots.iter().any(|slot: &Slot| port.ends_with(&format!("/{}", slot.name))) || port == "root/card";
+    let kind = match seen.of.kind {
+        PortType::RootPort => "Root Port",
+        PortType::UpstreamPort => "Upstream Port",
+        PortType::DownstreamPort => "Downstream Port",
+        _ => "Endpoint",
+    };
+    let looks_down = matches!(seen.of.kind, PortType::RootPort | PortType::DownstreamPort);
+    let slot = if leads_to_card { " (Slot+)" } else { " (Slot-)" };
+    let title = format!("Express (v2) {kind}{}", if looks_down { slot } else { "" });
+    assert!(seen.capability(&title).is_some(), "{port}: no {title}");
+    if seen.of.kind == PortType::Endpoint {
+        check_card(platform, seen);
+    } else {
+        seen.says(seen.header("I/O behind bridge"), "[disabled]");
+        seen.says(seen.header("Bus:"), &format!("primary={:02x}", seen.of.address.bus()));
+    }
+    let lists = |title: &str| seen.capability(title).is_some();
+    assert!(lists("Power Management version 3") && lists("MSI: Enable-") && lists("Advanced Error Reporting"));
+    assert_eq!(lists("Access Control Services"), looks_down, "{port}");
+    assert_eq!(lists("Secondary PCI Express"), generation >= 3, "{port}");
+    assert_eq!((lists("Data Link Feature"), lists("Physical Layer 16.0 GT/s")), (generation >= 4, generation >= 4));
+    assert_eq!(lists("Physical Layer 32.0 GT/s"), generation >= 5, "{port}");
+}
+
+fn check_card(platform: &Platform, seen: &Printed<'_>) {
+    seen.says(seen.express("DevCtl"), &format!("MaxReadReq {} bytes", platform.link.mrrs_bytes.value));
+    seen.says(seen.express("LnkCtl"), &format!("RCB {} bytes", platform.link.rcb_bytes.value));
+    let tags = platform.dma.as_ref().map_or(1, |dma| dma.tags.value);
+    let on = |on: bool| if on { '+' } else { '-' };
+    seen.says(seen.express("DevCtl"), &format!("ExtTag{}", on(tags > 32)));
+    seen.says(seen.express("DevCtl2"), &format!("10BitTagReq{}", on(tags > 256)));
+    seen.says(seen.express("DevCap2"), &format!("10BitTagReq{}", on(tags > 256)));
+    assert_eq!(seen.of.bars.len(), platform.bars.len());
+    for bar in &platform.bars {
+        let number = seen.of.port.strip_prefix("fpga").map_or(0, |number| number.parse::<usize>().unwrap());
+        let shift = platform.slots.get(number).map_or(0, |slot| slot.bar_shift_bytes.value);
+        let (address, size) = (bar.address_bytes.value + shift, bar.size_bytes.value);
+        let bits = if address + (size - 1) > 0xffff_ffff { 64 } else { 32 };
+        let non = if bar.prefetchable.value { "" } else { "non-" };
+        let line = seen.header(&format!("Region {}:", bar.index.value));
+        seen.says(line, &format!("Memory at {address:x} ({bits}-bit, {non}prefetchable)"));
+    }
+}
+
+fn check_all(platform: &Platform, listing: &str) {
+    let made = functions(platform).unwrap();
+    let seen = printed::functions(listing);
+    assert_eq!(seen.len(), made.len(), "{}: lspci prints another number of functions", platform.name);
+    for (function, of) in seen.iter().zip(&made) {
+        assert!(function.title.starts_with(&of.address.to_string()), "{} for {}", function.title, of.address);
+        check(platform, &Printed { function, of });
+    }
+}
+
+/// The committed listing is of this one.
+const COMMITTED: &str = "simulated-card-gen5-x16";
+
+#[test]
+fn lspci_decodes_every_field_of_every_preset_as_the_platform_means_it() {
+    let text = lspci_text(&functions(&many_tags()).unwrap());
+    if std::env::var_os("LANEMARK_BLESS").is_some() {
+        let version = live::version().unwrap_or_else(|why| panic!("nothing to bless with: {why}"));
+        let listing = live::listing(&text).unwrap();
+        std::fs::write(dumps(&format!("{COMMITTED}.lspci")), format!("# {}\n{listing}", version.trim())).unwrap();
+    }
+    check_all(&many_tags(), &golden(COMMITTED));
+    for platform in platforms() {
+        let Some((listing, _)) = live_of(&lspci_text(&functions(&platform).unwrap())) else { return };
+        check_all(&platform, &listing);
+        if platform == many_tags() {
+            assert_eq!(listing, golden(COMMITTED), "LANEMARK_BLESS=1 renews it");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_what_lspci_and_our_decode_read_alike() {
+    let spaces: Vec<Vec<u8>> =
+        platforms().iter().flat_map(|platform| functions(platform).unwrap()).map(|function| function.bytes).collect();
+    let Some((listing, true)) = live(&spaces) else { return };
+    let found = compare("simulated", &spaces, &listing, &Seen::default());
+    assert!(found.is_empty(), "{} differences:\n{}", found.len(), found[..found.len().min(20)].join("\n"));
+}

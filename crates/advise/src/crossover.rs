@@ -1,0 +1,110 @@
+//! From which size on it is worth asking a device to move bytes.
+
+use lanemark_record::{Answer, Finding, Quantity, Record, TargetKind};
+use lanemark_units::format_size;
+
+/// For each target and question that has both ways: up to which size a core that loads bytes itself has them first, and from
+/// which on a device that is asked to write them to memory. Of an emulated target nothing is said.
+#[must_use]
+pub fn crossovers(record: &Record) -> Vec<Finding> {
+    let is_emulated =
+        |name: &str| record.targets.iter().any(|target| target.name == name && target.kind == TargetKind::Emulated);
+    let mut groups: Vec<(&str, &str)> = Vec::new();
+    for answer in record.answers.iter().filter(|answer| is_loaded(answer) && !is_emulated(&answer.target)) {
+        let key = (answer.target.as_str(), answer.question.as_str());
+        if !groups.contains(&key) {
+            groups.push(key);
+        }
+    }
+    let found = groups.into_iter().filter_map(|(target, question)| {
+        let of_group = |answer: &&Answer| answer.target == target && answer.question == question;
+        let text = crossover(&record.answers.iter().filter(of_group).collect::<Vec<_>>())?;
+        Some(Finding { question: question.to_owned(), target: target.to_owned(), text })
+    });
+    found.collect()
+}
+
+fn is_loaded(answer: &Answer) -> bool {
+    answer.way.through == "loads" && answer.quantity == Quantity::RoundTripLatency
+}
+
+fn crossover(answers: &[&Answer]) -> Option<String> {
+    let mut sizes: Vec<u64> = answers.iter().map(|answer| answer.size_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let fastest = |size: u64, loaded: bool| {
+        let is_kind = |answer: &Answer| if loaded { is_loaded(answer) } else { answer.way.through.starts_with("dma_") };
+        let of_kind = answers.iter().filter(|answer| answer.size_bytes == size && is_kind(answer));
+        let with_time = of_kind.filter_map(|answer| Some((*answer, answer.latency_ns?.median)));
+        with_time.min_by(|one, other| one.1.total_cmp(&other.1))
+    };
+    let both = |size: u64| Some((size, fastest(size, true)?, fastest(size, false)?));
+    let compared: Vec<_> = sizes.into_iter().filter_map(both).collect();
+    let loads_win = |(_, loads, dma): &&(u64, (&Answer, f64), (&Answer, f64))| loads.1 <= dma.1;
+    // Once the device wins it goes on winning, or there is no one crossover.
+    let wins = compared.iter().take_while(loads_win).count();
+    if compared[wins..].iter().any(|size| loads_win(&size)) {
+        return None;
+    }
+    let (before, after) = (wins.checked_sub(1).and_then(|last| compared.get(last)), compared.get(wins));
+    let way = |one: &(&Answer, f64)| format!("{} ({:.0} ns)", one.0.way, one.1);
+    match (before, after) {
+        (Some((small, loads, _)), Some((large, _, dma))) => Some(format!(
+            "up to {} a core has bytes first that loads them, by {}; from {} on a device that is asked, by {}",
+            format_size(*small),
+            way(loads),
+            format_size(*large),
+            way(dma)
+        )),
+        (None, Some((large, _, dma))) => Some(format!(
+            "from {} on, the smallest size asked, a device that is asked is faster than loads, by {}",
+            format_size(*large),
+            way(dma)
+        )),
+        (Some((small, loads, _)), None) => Some(format!(
+            "up to {}, the largest size asked, loads are faster than a device that is asked, by {}",
+            format_size(*small),
+            way(loads)
+        )),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{answer, record};
+    use lanemark_record::Summary;
+
+    fn timed(size: u64, through: &str, ns: f64) -> Answer {
+        let mut answer = answer("8", size, None);
+        through.clone_into(&mut answer.way.through);
+        (answer.quantity, answer.latency_ns) = (Quantity::RoundTripLatency, Summary::of(&[ns]));
+        answer
+    }
+
+    fn texts(times: &[(u64, f64, f64)]) -> Vec<String> {
+        let both = |(size, loads, dma): &(u64, f64, f64)| {
+            [timed(*size, "loads", *loads), timed(*size, "dma_uc_list_flag", *dma)]
+        };
+        crossovers(&record(times.iter().flat_map(both).collect())).into_iter().map(|finding| finding.text).collect()
+    }
+
+    #[test]
+    fn the_crossover_is_between_the_last_size_for_loads_and_the_first_for_the_device() {
+        let found = texts(&[(64, 5.0, 6.0), (128, 6.0, 6.0), (256, 9.0, 7.0)]);
+        assert!(found[0].starts_with("up to 128B") || found[0].starts_with("up to 128 B"), "{found:?}");
+        assert!(found[0].contains("from 256") && found[0].contains("(7 ns)"), "{found:?}");
+    }
+
+    #[test]
+    fn where_one_way_always_wins_the_sizes_asked_are_named() {
+        assert!(texts(&[(64, 9.0, 7.0)])[0].contains("the smallest size asked"));
+        assert!(texts(&[(64, 5.0, 7.0)])[0].contains("the largest size asked"));
+    }
+
+    #[test]
+    fn a_curve_that_crosses_twice_has_no_crossover() {
+        assert!(texts(&[(64, 5.0, 6.0), (128, 9.0, 7.0), (256, 6.0, 7.0)]).is_empty());
+    }
+}

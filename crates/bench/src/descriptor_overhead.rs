@@ -1,0 +1,61 @@
+//! What does a driver call cost beyond what the device needs for the bytes?
+//!
+//! Traffic: that of the call, and of the same transfer by the device alone.
+//! Unit: nanoseconds of one call: pinning, building the list and bringing it to the device, the doorbell, the interrupt,
+//! unpinning. With one descriptor a page, that of a large transfer is mostly its descriptors'.
+//! Ways: the core writes the descriptors to the device, through UC or WC memory, or the device fetches them from host memory.
+//! Spoiled by: pages that are not there; a list that was built before.
+//! Method: a whole call, minus the same transfer timed by the device itself.
+
+use crate::case::{Case, Through};
+use crate::dma;
+use crate::dma_call::{self, Asked, WRITTEN};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::Question;
+use crate::rounds::Wanted;
+use crate::sampling::{answer, measure_together};
+use lanemark_machine::{Completion, Descriptors, Machine, Share, Verb};
+use lanemark_record::{Answer, Quantity};
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "descriptor_overhead",
+    summary: "time a driver call costs beyond the device's own for the bytes, descriptors written or fetched",
+    quantity: Quantity::Overhead,
+    cases: |facts, axes| {
+        let of = |verb| dma_call::cases(facts, axes, verb, &WAYS, &[4096, 65536, 1 << 20, 4 << 20]);
+        if axes.flows.is_some() { [of(Verb::Store), of(Verb::Load)].concat() } else { of(Verb::Store) }
+    },
+    plan: dma_call::plan,
+    simulated_passes: |_| 1,
+    most_passes: |_| 1,
+    accesses_per_pass: |_| 1,
+    ask: Some(ask),
+    is_usual: true,
+    left_out: |_| None,
+};
+
+const WAYS: [Asked; 3] = [
+    (Share::Call, WRITTEN, Completion::Interrupt),
+    (Share::Call, Descriptors::Written(MemoryType::Wc), Completion::Interrupt),
+    (Share::Call, Descriptors::Fetched, Completion::Interrupt),
+];
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let Through::DmaCall { window, .. } = case.through else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
+    let alone = Case { through: Through::Dma { window, under_way: None }, ..case.clone() };
+    let wanted = [("call", dma_call::plan(case, 1)), ("device alone", dma::plan(&alone, 1, 1))]
+        .map(|(name, plan)| Wanted { name: name.to_owned(), plan, most_passes: (question.most_passes)(case) });
+    let mut measured = measure_together(machine, wanted.into(), effort)?;
+    let (Some(alone), Some(call)) = (measured.pop(), measured.pop()) else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
+    let pairs = call.per_pass_delivered_ns().into_iter().zip(alone.per_pass_delivered_ns());
+    let differences = pairs.map(|(call, alone)| call - alone).collect();
+    let call = call.beside(&[alone]).with_latencies(differences);
+    Ok(answer(question, case, machine.facts(), &call, effort))
+}

@@ -1,0 +1,89 @@
+//! Up to which size is it faster that a core loads the bytes itself than that it lets the device write them to memory?
+//!
+//! Traffic: for loads, `MRd` downstream and `CplD` upstream; for DMA, the descriptors and the doorbell downstream, the device's
+//! `MWr`s, and what tells of the end.
+//! Unit: nanoseconds, round trip, until the core has the bytes, or knows that they are in host memory.
+//! Ways: `loads`, of 8 B from UC memory and by `MOVNTDQA` from WC memory; `list`, DMA by a program whose pages are pinned and whose
+//! registers are mapped, which polls a word in memory or a register; `call`, DMA by a driver that pins the pages, writes the descriptors and
+//! sleeps until the interrupt, or lets the device fetch them.
+//! Spoiled by: bytes that are read again, which only memory has in a cache then.
+//! Method: the model in section 5.1 of TACC TR-14-10, asked of whatever there is: one transfer, and nothing else.
+
+use crate::case::{Axes, Case, Through};
+use crate::dma_call::{self, Asked, WRITTEN};
+use crate::question::Question;
+use lanemark_machine::{Access, Completion, Descriptors, Facts, Fence, Op, Plan, Share, Stream, Verb, Width};
+use lanemark_record::Quantity;
+use lanemark_units::MemoryType;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "dma_or_mmio",
+    summary: "time until a core has bytes of the device: loaded by itself, or written to memory by the device",
+    quantity: Quantity::RoundTripLatency,
+    cases,
+    plan,
+    simulated_passes: |_| 1,
+    most_passes: |_| 1,
+    accesses_per_pass: |_| 1,
+    ask: None,
+    is_usual: true,
+    left_out: |_| None,
+};
+
+const SIZES: [u64; 8] = [8, 64, 128, 256, 512, 1024, 4096, 65536];
+
+const ASKED: [Asked; 4] = [
+    (Share::List, WRITTEN, Completion::Flag),
+    (Share::List, WRITTEN, Completion::Register),
+    (Share::Call, WRITTEN, Completion::Interrupt),
+    (Share::Call, Descriptors::Fetched, Completion::Interrupt),
+];
+
+/// The loads, and the calls that write as many bytes to memory; none where devices move nothing.
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let asked = dma_call::cases(facts, axes, Verb::Store, &ASKED, &SIZES);
+    let has_driver = facts.dma.is_some_and(|dma| dma.has_driver);
+    let Some(region) = axes.region(facts, facts.storage()).filter(|_| has_driver) else { return asked };
+    let widest = facts
+        .loads
+        .iter()
+        .filter(|access| matches!(access, Access::NonTemporal(_)))
+        .max_by_key(|access| access.width().map(Width::bytes));
+    let loads = [(MemoryType::Uc, Access::Plain(Width::B8))];
+    let loads = loads.into_iter().chain(widest.map(|widest| (MemoryType::Wc, *widest)));
+    let is_named = |(memory_type, access): &(MemoryType, Access)| {
+        axes.memory_types.as_ref().is_none_or(|named| named.contains(memory_type))
+            && axes.accesses.as_ref().is_none_or(|named| named.contains(access))
+            && axes.flows.is_none()
+    };
+    let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
+    let case = |(memory_type, access): (MemoryType, Access)| {
+        let fits = |size: &u64| axes.sizes.is_some() || *size <= region.len;
+        let sizes = sizes.clone().into_iter().filter(fits);
+        sizes.map(move |size| Case {
+            verb: Verb::Load,
+            access,
+            memory_type,
+            fence: None,
+            size,
+            alignment: 0,
+            region: region.at,
+            flows: Vec::new(),
+            through: Through::Loads,
+        })
+    };
+    loads.filter(is_named).flat_map(case).chain(asked).collect()
+}
+
+fn plan(case: &Case, passes: u64) -> Plan {
+    if case.through == Through::Loads {
+        let mut body = vec![Op::Stream(Stream::over(Verb::Load, case.access, case.span()))];
+        if passes > 1 {
+            // A second pass would find the lines in a buffer.
+            body.push(Op::Fence(Fence::Mfence));
+        }
+        return Plan::on_one_core(body, passes);
+    }
+    dma_call::plan(case, passes)
+}

@@ -1,0 +1,54 @@
+//! What does it cost to be woken by an interrupt instead of polling?
+//!
+//! Traffic: that of `doorbell_to_completion`, told by a message (MSI) and by a word in memory.
+//! Unit: nanoseconds that the message takes longer, until the thread that waits runs again.
+//! Spoiled by: a core that sleeps deeply; interrupts that the device gathers; a thread that the scheduler puts elsewhere.
+//! Method: the same transfer, once told by a message and once by a word: the difference.
+
+use crate::case::{Case, Through};
+use crate::dma_call::{self, Asked, WRITTEN};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::Question;
+use crate::rounds::Wanted;
+use crate::sampling::{answer, measure_together};
+use lanemark_machine::{Completion, Machine, Share, Verb};
+use lanemark_record::{Answer, Quantity};
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "interrupt_latency",
+    summary: "time an interrupt takes to wake a thread, beyond what polling takes to see a word",
+    quantity: Quantity::Overhead,
+    cases: |facts, axes| dma_call::cases(facts, axes, Verb::Store, &[WAY], &[64]),
+    plan: dma_call::plan,
+    simulated_passes: |_| 4,
+    most_passes: |_| 4096,
+    accesses_per_pass: |_| 1,
+    ask: Some(ask),
+    is_usual: true,
+    left_out: |_| None,
+};
+
+const WAY: Asked = (Share::Doorbell, WRITTEN, Completion::Interrupt);
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let told = |completion| match case.through {
+        Through::DmaCall { window, share, descriptors, .. } => {
+            Case { through: Through::DmaCall { window, share, descriptors, completion }, ..case.clone() }
+        }
+        _ => case.clone(),
+    };
+    let wanted = [Completion::Interrupt, Completion::Flag].map(|completion| Wanted {
+        name: completion.name().to_owned(),
+        plan: dma_call::plan(&told(completion), (question.simulated_passes)(case)),
+        most_passes: (question.most_passes)(case),
+    });
+    let mut measured = measure_together(machine, wanted.into(), effort)?;
+    let (Some(flag), Some(interrupt)) = (measured.pop(), measured.pop()) else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
+    let differences = interrupt.minus_by_round_ns(&flag);
+    let interrupt = interrupt.beside(&[flag]).with_latencies(differences);
+    Ok(answer(question, case, machine.facts(), &interrupt, effort))
+}

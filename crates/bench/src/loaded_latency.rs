@@ -1,0 +1,134 @@
+//! How long does a device wait for bytes of host memory while others use the same links?
+//!
+//! Traffic: reads of host memory by one card, one at a time, beside other cards that read pages, more and more of them;
+//! where there is one card, or one flow was asked for, its own reads, more and more of them under way.
+//! Unit: nanoseconds, round trip, of single reads; beside each the bytes per second that the others moved meanwhile, or
+//! where there are no others, all of them.
+//! Spoiled by: runs so short that their beginning, when the links are empty, is a good part of them.
+//! Method: the devices keep the time of each read; what ends after another flow did is left out. Where a device tells the
+//! time of all of them only, the latency is their number under way over the rate at which they end (Little), a mean.
+
+use crate::case::{Axes, Case, Through};
+use crate::dma;
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::question::Question;
+use crate::sampling::{answer, measure, plan_for};
+use lanemark_machine::{Facts, Flow, Lane, Machine, Op, Peer, Plan, Samples, Transfer, Verb};
+use lanemark_record::{Answer, Quantity, Summary};
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "loaded_latency",
+    summary: "time a device waits for bytes of host memory while more and more others move",
+    quantity: Quantity::RoundTripLatency,
+    cases,
+    plan,
+    simulated_passes: |_| 1,
+    most_passes: |_| 1,
+    accesses_per_pass: reads,
+    ask: Some(ask),
+    is_usual: true,
+    left_out: |_| None,
+};
+
+/// Usual size beside others: a cache line, which a descriptor has.
+const ALONE: u64 = 64;
+/// Usual size without: the most that every port may ask for at once.
+const OWN: u64 = 512;
+/// The most pages that one of the others has under way: 64 KiB, more than any link up to Gen5 x16 has in a round trip.
+const MOST_PAGES: u64 = 16;
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(dma) = facts.dma else { return Vec::new() };
+    // As many cards as there are cores that start them.
+    let usual =
+        || (0..dma.cards.min(facts.cores)).map(|card| Flow { card, verb: Verb::Load, peer: Peer::Host }).collect();
+    let flows: Vec<Flow> = axes.flows.clone().unwrap_or_else(usual);
+    if flows.first().is_none_or(|asker| asker.verb != Verb::Load) {
+        return Vec::new();
+    }
+    let others = flows.len() - 1;
+    let (usual, most) = if others > 0 { (ALONE, MOST_PAGES.min(dma.tags.into())) } else { (OWN, dma.tags.into()) };
+    // First how many others there are, then how much each of them does.
+    let mut loads: Vec<(usize, u32)> = vec![(0, 1)];
+    loads.extend(doubling(others as u64).map(|count| (count as usize, 1)));
+    loads.extend(doubling(most).filter(|count| *count > 1).map(|count| (others, count as u32)));
+    let of_load = |(count, under_way): (usize, u32)| {
+        let cases = dma::cases(facts, axes, &flows[..=count], None, &[usual]).into_iter();
+        cases.map(move |case| match case.through {
+            Through::Dma { window, .. } => Case { through: Through::Loaded { window, under_way }, ..case },
+            _ => case,
+        })
+    };
+    loads.into_iter().flat_map(of_load).collect()
+}
+
+/// 1, 2, 4, ... and `most`; nothing up to zero.
+fn doubling(most: u64) -> impl Iterator<Item = u64> {
+    let powers = (0..u64::BITS).map(|power| 1 << power).take_while(move |count| *count < most);
+    powers.chain((most > 0).then_some(most))
+}
+
+const fn under_way(case: &Case) -> u32 {
+    if let Through::Loaded { under_way, .. } = case.through { under_way } else { 1 }
+}
+
+/// Reads of the flow that is timed: enough that those at the beginning and at the end are few among them.
+fn reads(case: &Case) -> u64 {
+    let own = if case.flows.len() == 1 { u64::from(under_way(case)) } else { 1 };
+    (32 * own).clamp(128, Samples::MOST_LATENCIES as u64)
+}
+
+/// The others have twice as much to do as they would do beside it if all were treated alike, so that they do not end first.
+fn plan(case: &Case, passes: u64) -> Plan {
+    let transfers = case.transfers(reads(case)).into_iter();
+    let more = 2 * u64::from(under_way(case));
+    let of = |(core, transfer): (u32, Transfer)| {
+        let count = if core == 0 { transfer.count } else { transfer.count.saturating_mul(more) };
+        Lane { core, body: vec![Op::Transfer(Transfer { count, ..transfer })] }
+    };
+    Plan { lanes: (0..).zip(transfers).map(of).collect(), ..Plan::on_one_core(Vec::new(), passes) }
+}
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let plan = plan_for(question, case, machine.facts().clockwork, effort);
+    let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
+    let samples = &measured.samples;
+    let together = samples.together.as_ref();
+    let while_all = together
+        .and_then(|together| together.each.first())
+        .map_or(usize::MAX, |first| usize::try_from(first.common_bytes / case.size.max(1)).unwrap_or(usize::MAX));
+    let mut latencies: Vec<f64> = samples.latencies.iter().take(while_all).map(|time| time.as_ns()).collect();
+    let all_reads = (reads(case) * measured.passes()) as f64;
+    if latencies.is_empty() {
+        let own = if case.flows.len() == 1 { f64::from(under_way(case)) } else { 1.0 };
+        latencies = measured.delivered_ns().iter().map(|ns| ns * own / all_reads).collect();
+    }
+    let rates = match together {
+        Some(together) => {
+            let counted = together.each.iter().skip(usize::from(case.is_beside_others()));
+            let bytes: u64 = counted.map(|moved| moved.common_bytes).sum();
+            vec![(bytes as f64, together.common.as_ns())]
+        }
+        None => measured.delivered_ns().iter().map(|ns| (all_reads * case.size as f64, *ns)).collect(),
+    };
+    let rates: Vec<f64> = rates.into_iter().filter(|(_, ns)| *ns > 0.0).map(|(bytes, ns)| bytes * 1e9 / ns).collect();
+    let measured = measured.with_latencies(latencies);
+    let mut answer = answer(question, case, machine.facts(), &measured, effort);
+    answer.delivered_rate_bytes_per_s = Summary::of(&rates);
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_double_and_end_with_all_there_is() {
+        let counts = |most| doubling(most).collect::<Vec<u64>>();
+        assert_eq!(counts(7), [1, 2, 4, 7]);
+        assert_eq!(counts(8), [1, 2, 4, 8]);
+        assert_eq!((counts(1), counts(0)), (vec![1], vec![]));
+    }
+}

@@ -1,0 +1,148 @@
+//! `trace`: what crosses which link and who waits for what, in one case; and captures read back.
+
+use crate::args::TraceArgs;
+use crate::ask::{axes, questions};
+use crate::card;
+use crate::failure::{Failure, say};
+use crate::input;
+use crate::output;
+use crate::target::{Target, platform};
+use crate::work::{Work, work};
+use lanemark_bench::{Case, Question, plan_to_trace};
+use lanemark_machine::{MachineError, Samples, Trace};
+use lanemark_platform::Platform;
+use lanemark_record::{Capture, file};
+use lanemark_report::{Traced, capture_table, probe, viewer_trace, waterfall};
+use lanemark_sim::SimulatedMachine;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How a trace is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// The TLPs of one link, in `NetTLP`'s encapsulation.
+    Pcapng,
+    /// For the viewers of Perfetto and Chrome.
+    Viewer,
+    /// For a person.
+    Text,
+}
+
+/// `lanemark trace`
+pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
+    match &args.read {
+        Some(path) => read(path),
+        None => record(args),
+    }
+}
+
+fn read(path: &Path) -> Result<(), Failure> {
+    let bytes =
+        input::read(path, input::CAPTURE).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let capture = Capture::from_pcapng(&bytes, path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let text = capture_table(&path.display().to_string(), &capture);
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+fn record(args: &TraceArgs) -> Result<(), Failure> {
+    let format = format(args.output.as_deref())?;
+    let (Some(on), Some(asked)) = (&args.on, &args.question) else {
+        return Err(Failure::Usage("--on and --question say what to trace; --read reads a capture".to_owned()));
+    };
+    if on == "host" || card::address(on).is_some() {
+        let message = format!("'{on}' is real and keeps no trace: name a platform, built-in or a file");
+        return Err(Failure::Usage(message));
+    }
+    let questions = questions(std::slice::from_ref(asked))?;
+    let question = questions[0];
+    let platform = platform(on)?;
+    if let Some(path) = &args.output {
+        output::check(&[path], &[Path::new(on)])?;
+    }
+    let machine = || SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()));
+    let target = Target { machine: Box::new(machine()?), formula: None, platform: Some(platform.clone()), card: None };
+    let Work { tasks, skipped } = work(&questions, &[target], &axes(&args.axes))?;
+    let Some(case) = tasks.first().map(|task| &task.case) else {
+        let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
+        return Err(Failure::Absent(because.to_owned()));
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
+    let machine = machine()?.interrupted_by(interrupted);
+    let plan = plan_to_trace(question, case, args.passes);
+    let (samples, trace) = run(machine, question, &plan)?;
+    let link = match &args.link {
+        Some(name) => Some(link(&trace, name, on)?),
+        None => None,
+    };
+    let shown = match link {
+        Some(link) if format != Format::Pcapng => trace.of_link(link),
+        _ => trace,
+    };
+    let traced = Traced {
+        target: &platform.name,
+        question: question.name,
+        way: &case.way(),
+        size_bytes: case.size,
+        passes: plan.passes,
+        case: (1, tasks.len()),
+        sample: samples.taken.last().copied().unwrap_or_default(),
+        trace: &shown,
+    };
+    let bytes = match format {
+        Format::Text => waterfall(&traced).into_bytes(),
+        Format::Viewer => viewer_trace(&traced).into_bytes(),
+        Format::Pcapng => {
+            let link = link.map_or_else(|| self::link(&shown, card_of(&platform, case), on), Ok)?;
+            probe(&traced, link).map_err(|error| Failure::Check(error.to_string()))?.to_pcapng()
+        }
+    };
+    let Some(path) = &args.output else { return Ok(std::io::stdout().lock().write_all(&bytes)?) };
+    file::write_whole(path, &bytes).map_err(|error| Failure::Usage(error.to_string()))?;
+    say(&format!("{}\nwrote {}", traced.about(), path.display()));
+    traced.gaps().iter().for_each(|gap| say(gap));
+    Ok(())
+}
+
+fn run(
+    mut machine: SimulatedMachine,
+    question: &Question,
+    plan: &lanemark_machine::Plan,
+) -> Result<(Samples, Trace), Failure> {
+    let mut samples = Samples::wanted(1);
+    match machine.trace(plan, &mut samples, Trace::MOST) {
+        Ok(trace) => Ok((samples, trace)),
+        Err(MachineError::Unsupported(unsupported)) => Err(Failure::Absent(unsupported.to_string())),
+        Err(MachineError::Interrupted { .. }) => Err(Failure::Interrupted),
+        Err(error) => Err(Failure::Check(format!("{}: {error}", question.name))),
+    }
+}
+
+fn format(path: Option<&Path>) -> Result<Format, Failure> {
+    let Some(path) = path else { return Ok(Format::Text) };
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("pcapng") => Ok(Format::Pcapng),
+        Some("json") => Ok(Format::Viewer),
+        Some("txt") => Ok(Format::Text),
+        _ => Err(Failure::Usage(format!(
+            "{}: its name must end in .pcapng (TLPs of one link), .json (Perfetto, Chrome) or .txt",
+            path.display()
+        ))),
+    }
+}
+
+fn link(trace: &Trace, name: &str, on: &str) -> Result<usize, Failure> {
+    let known = || trace.links.join(", ");
+    let found = trace.links.iter().position(|link| link == name);
+    found.ok_or_else(|| Failure::Usage(format!("--link {name}: {on} has no such link; it has {}", known())))
+}
+
+/// The link of the card that a case is about.
+fn card_of<'a>(platform: &'a Platform, case: &Case) -> &'a str {
+    let card = case.flows.first().map_or(0, |flow| flow.card);
+    platform.slots.get(card as usize).map_or("card", |slot| &slot.name)
+}

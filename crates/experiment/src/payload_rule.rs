@@ -1,0 +1,99 @@
+//! The rule that peers may exchange larger payloads than the root complex takes, once every port between them is told.
+
+use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_platform::{LinkEnds, Platform};
+use lanemark_sim::config_space::functions;
+use lanemark_sim::{Board, ConfigWrite, SimulatedMachine, setpci};
+use lanemark_units::Ticks;
+use lanemark_wire::config::{Reading, Spot, pcie::PCI_EXPRESS};
+
+/// `Max_Payload_Size` in Device Control.
+const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
+
+/// Tries it with the first two cards: Device Control of the cards alone is too little; of every port that supports as
+/// much, enough for what they send each other, and nothing that the root port takes.
+pub(crate) fn check(platform: &Platform) -> Result<String, String> {
+    let (one, other) = (platform.way_up(0), platform.way_up(1));
+    let ends = |link: &LinkEnds<'_>| [link.upper_port(), link.below.to_owned()];
+    let between = one.iter().chain(&other).filter(|link| !(one.contains(link) && other.contains(link)));
+    let most = between.flat_map(ends).map(|port| platform.mps_supported_bytes_of(&port)).min().unwrap_or(0);
+    let root = one.last().map(LinkEnds::upper_port).filter(|_| !other.is_empty()).ok_or("it needs two cards")?;
+    let root_takes = platform.mps_supported_bytes_of(&root);
+    if most <= root_takes {
+        return Err(format!("ports between two cards support {most} B, the root port {root_takes} B"));
+    }
+    let mut ports: Vec<String> = one.iter().chain(&other).flat_map(ends).collect();
+    ports.retain(|port| platform.mps_supported_bytes_of(port) >= most);
+    let cards: Vec<String> =
+        [platform.card_name(0), platform.card_name(1)].into_iter().flatten().map(str::to_owned).collect();
+    let (to_peer, to_host) = (to_peer(platform)?, write_to(Partner::Host, 0));
+    let Some(alone) = malformed_at(&written(platform, &cards, most)?, &to_peer)? else {
+        return Err(format!("{most} B pass ports that were left as they were"));
+    };
+    let all = written(platform, &ports, most)?;
+    let samples = moved(&all, to_peer)?;
+    let arrived = samples.confirmed.as_ref().map_or(0, |bytes| bytes.confirmed_bytes);
+    let writes = samples.traffic.as_ref().map_or(0, |traffic| traffic.write_tlps);
+    if arrived != BYTES || writes != BYTES / u64::from(most) {
+        return Err(format!("{arrived} of {BYTES} B arrived as they were sent, in {writes} TLPs"));
+    }
+    let Some(refused) = malformed_at(&all, &to_host)?.filter(|port| *port == root) else {
+        return Err(format!("{most} B reach memory through a root port that takes {root_takes} B"));
+    };
+    Ok(format!(
+        "{BYTES} B pass between cards in {writes} TLPs of {most} B, and are equal, once Device Control of every card and \
+         switch port says {most}. With that of the cards alone they are Malformed TLPs at {alone}; what the cards then \
+         write to host memory is malformed at {refused}"
+    ))
+}
+
+/// What is moved.
+const BYTES: u64 = 1 << 16;
+
+/// Writes Device Control of these ports.
+fn written(platform: &Platform, ports: &[String], bytes: u32) -> Result<Platform, String> {
+    let functions = functions(platform).map_err(|error| error.to_string())?;
+    let code = MAX_PAYLOAD.field.raw_of(Reading::Quantity(bytes.into(), "bytes")).ok_or("no code for it")?;
+    let all = (1 << MAX_PAYLOAD.field.width()) - 1;
+    let of = |value: u64| MAX_PAYLOAD.field.put(0, value) as u16;
+    let writes: Vec<ConfigWrite> = functions
+        .iter()
+        .filter(|function| ports.contains(&function.port))
+        .map(|function| ConfigWrite {
+            function: function.address,
+            offset: MAX_PAYLOAD.register.offset,
+            value: of(code),
+            mask: of(all),
+        })
+        .collect();
+    setpci(platform, &writes).map_err(|error| error.to_string())
+}
+
+fn write_to(partner: Partner, offset: u64) -> Transfer {
+    let window = Window { offset, len: BYTES, pattern: Pattern::Sequential };
+    Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, under_way: None }
+}
+
+/// From card 0 to the largest region of card 1.
+fn to_peer(platform: &Platform) -> Result<Transfer, String> {
+    let region = platform.regions.iter().max_by_key(|region| region.size_bytes.value).ok_or("it has no region")?;
+    let bar = u8::try_from(region.bar.value).map_err(|error| error.to_string())?;
+    Ok(write_to(Partner::Peer { card: 1, bar }, region.offset_bytes.value))
+}
+
+/// What a machine says to one transfer.
+fn moved(platform: &Platform, transfer: Transfer) -> Result<Samples, String> {
+    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let mut samples = Samples::wanted(1);
+    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
+    Ok(samples)
+}
+
+/// The port that drops the first packet of a transfer as malformed, if one does.
+fn malformed_at(platform: &Platform, transfer: &Transfer) -> Result<Option<String>, String> {
+    let mut board = Board::new(platform).map_err(|error| error.to_string())?;
+    board.start_transfer(transfer, 1, 0)?;
+    board.run_until(Ticks::whole_ns(1_000_000));
+    Ok(board.malformed.map(|malformed| malformed.port))
+}

@@ -1,0 +1,208 @@
+//! Are the numbers of a card's DMA engine found again from about ten sizes a direction, by somebody who was told none?
+
+use lanemark_bench::{Axes, Effort, ask, question};
+use lanemark_fit::{Filled, HEADER, Measured, Table, Verdict, fill_in};
+use lanemark_machine::Machine;
+use lanemark_platform::{Draft, Origin, Platform};
+use lanemark_sim::SimulatedMachine;
+use std::fmt::Write;
+
+const PRESET: &str = include_str!("../../../platforms/card-gen5-x16.toml");
+
+/// Sizes of bandwidths: eleven, of which five are held out.
+const SIZES: [u64; 11] = [64, 128, 192, 256, 384, 512, 1 << 10, 1 << 11, 1 << 13, 1 << 15, 1 << 17];
+
+/// Sizes of the latency curve.
+const LATENCY_SIZES: [u64; 7] = [8, 64, 128, 256, 512, 1024, 4096];
+
+/// Numbers that look drawn and are the same every time: xorshift.
+struct Draw(u64);
+
+impl Draw {
+    /// Evenly from 0 to 1.
+    fn share(&mut self) -> f64 {
+        for shift in [13, -7, 17] {
+            self.0 ^= if shift > 0 { self.0 << shift } else { self.0 >> -shift };
+        }
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.share())
+    }
+
+    /// A factor with a normal error of `deviation`.
+    fn noise(&mut self, deviation: f64) -> f64 {
+        let sum: f64 = (0..12).map(|_| self.share()).sum();
+        (deviation * (sum - 6.0)).exp()
+    }
+}
+
+/// What is drawn, within which bounds, in the units of the keys.
+const DRAWN: [(&str, f64, f64); 6] = [
+    ("memory.read_ns", 200.0, 900.0),
+    ("dma.tags", 12.0, 40.0),
+    ("dma.beat_ns", 2.0, 6.0),
+    ("dma.read_request_ns", 4.0, 20.0),
+    ("dma.write_request_ns", 4.0, 40.0),
+    ("dma.descriptor_ns", 5.0, 40.0),
+];
+
+/// A card that nobody has seen.
+fn card(draw: &mut Draw) -> Platform {
+    let platform = Platform::parse("truth", &text(&|_| String::new())).unwrap();
+    DRAWN.iter().fold(platform, |platform, (key, low, high)| {
+        let value = draw.between(*low, *high);
+        let value = if *key == "dma.tags" { value.round() } else { value };
+        platform.with(key, value, Origin::Given("drawn".to_owned())).unwrap()
+    })
+}
+
+/// The preset's file with an engine of 32 B a beat, requests of 512 B, and these numbers as `value` writes them.
+fn text(value: &dyn Fn(&str) -> String) -> String {
+    let mut text = PRESET.replace("beat_bytes = { value = 128,", "beat_bytes = { value = 32,");
+    text = text.replace("mrrs_bytes = { value = 4096,", "mrrs_bytes = { value = 512,");
+    for (key, low, _) in DRAWN {
+        let (section, name) = key.split_once('.').unwrap();
+        let from = text.find(&format!("[{section}]")).unwrap();
+        let end = text[from + 1..].find("\n[").map_or(text.len(), |at| from + 1 + at);
+        let line = text[from..end].find(&format!("\n{name} =")).map(|at| from + at + 1);
+        let entry = match value(key) {
+            entry if entry.is_empty() => format!("{name} = {{ value = {low}, assumed = \"drawn later\" }}\n"),
+            entry => format!("{name} = {entry}\n"),
+        };
+        match line {
+            Some(start) => {
+                let stop = start + text[start..].find('\n').unwrap() + 1;
+                text.replace_range(start..stop, &entry);
+            }
+            None => text.insert_str(text[from..].find('\n').unwrap() + from + 1, &entry),
+        }
+    }
+    text
+}
+
+/// The draft that its owner has.
+fn draft() -> Draft {
+    Draft::parse("card.toml", &text(&|_| "{ unknown = \"fitted\" }".to_owned())).unwrap()
+}
+
+/// What the card is measured at, with errors of `deviation` each.
+fn measured(card: &Platform, draw: &mut Draw, deviation: f64) -> String {
+    let mut machine = SimulatedMachine::new(card).unwrap();
+    let mut text = format!("{HEADER}\n");
+    for name in ["dma_read_latency", "dma_read_bandwidth", "dma_write_bandwidth"] {
+        let question = question(name).unwrap();
+        let sizes: &[u64] = if name == "dma_read_latency" { &LATENCY_SIZES } else { &SIZES };
+        let axes = Axes { sizes: Some(sizes.to_vec()), ..Axes::default() };
+        for case in (question.cases)(machine.facts(), &axes) {
+            let answer = ask(question, &mut machine, &case, &Effort::default()).unwrap();
+            let noise = draw.noise(deviation);
+            let _ = match (answer.delivered_rate_bytes_per_s, answer.latency_ns) {
+                (Some(rate), _) => writeln!(text, "{name},{},{:.4} MB/s", case.size, rate.median * noise / 1e6),
+                (None, latency) => writeln!(text, "{name},{},{:.3} ns", case.size, latency.unwrap().median * noise),
+            };
+        }
+    }
+    text
+}
+
+fn filled(table: &str, draft: &Draft) -> Filled {
+    let table = Table::parse("card.csv", table).unwrap();
+    fill_in("card.csv", &Measured::Table(&table), draft, false).unwrap()
+}
+
+/// Of each drawn number: its name, what it is, what was found.
+fn pairs<'a>(card: &Platform, filled: &'a Filled) -> Vec<(&'a str, f64, f64)> {
+    let pair = |found: &'a lanemark_fit::Found| (found.name.as_str(), card.number(&found.name).unwrap().0, found.value);
+    filled.fit.found.iter().map(pair).collect()
+}
+
+#[test]
+fn the_numbers_of_drawn_cards_are_found_again_or_said_to_be_open() {
+    let mut draw = Draw(0x9E37_79B9_7F4A_7C15);
+    for _ in 0..2 {
+        let card = card(&mut draw);
+        let filled = filled(&measured(&card, &mut draw, 0.0), &draft());
+        let open: Vec<&str> = filled.draft.unknowns().iter().map(|unknown| unknown.key.as_str()).collect();
+        assert!(open.len() <= 2, "{open:?}");
+        for (name, wanted, value) in pairs(&card, &filled).into_iter().filter(|pair| !open.contains(&pair.0)) {
+            assert!((value / wanted - 1.0).abs() < 0.01, "{name}: {value}, in truth {wanted}");
+            assert!(name != "dma.tags" || value == wanted, "{value} tags, in truth {wanted}");
+        }
+        let (fitted, held_out, verdict) = filled.halves().unwrap();
+        assert_eq!((fitted.count, held_out.count, verdict), (16, 13, Verdict::Predicts));
+        assert!(held_out.worst_percent < 0.5, "{held_out:?}");
+    }
+}
+
+#[test]
+fn with_errors_of_two_percent_intervals_hold_the_truth_and_sizes_between_come_out() {
+    let mut draw = Draw(0x2545_F491_4F6C_DD1D);
+    let (mut told, mut within) = (0, 0);
+    for _ in 0..3 {
+        let card = card(&mut draw);
+        let filled = filled(&measured(&card, &mut draw, 0.02), &draft());
+        for found in &filled.fit.found {
+            let (Some((least, most)), Some((wanted, _))) = (found.within_95, card.number(&found.name)) else {
+                continue;
+            };
+            told += 1;
+            within += u32::from(least <= wanted && wanted <= most);
+        }
+        let (_, held_out, verdict) = filled.halves().unwrap();
+        assert_eq!(verdict, Verdict::Predicts, "{held_out:?}");
+        assert!(held_out.median_percent < 3.0, "{held_out:?}");
+    }
+    assert!(told >= 10, "{told} numbers of 18 are told");
+    assert!(within * 4 >= told * 3, "{within} of {told} intervals hold the truth");
+}
+
+#[test]
+fn of_the_way_to_memory_and_back_only_the_sum_is_told_and_what_would_tell_more() {
+    let card = card(&mut Draw(1));
+    let text = text(&|key| match key {
+        "memory.read_ns" => "{ unknown = \"fitted\" }".to_owned(),
+        key => format!("{{ value = {}, source = \"known\" }}", card.number(key).unwrap().0),
+    });
+    let text = text.replace("one_way_ns = { value = 120, assumed", "one_way_ns = { unknown");
+    let filled = filled(&measured(&card, &mut Draw(1), 0.0), &Draft::parse("card.toml", &text).unwrap());
+    let [open] = filled.fit.loose.as_slice() else { panic!("{:?}", filled.fit.loose) };
+    assert_eq!(
+        (open.names.as_slice(), open.free),
+        (["memory.read_ns", "link.one_way_ns"].map(str::to_owned).as_slice(), 1)
+    );
+    let value = |name: &str| filled.fit.found.iter().find(|found| found.name == name).unwrap().value;
+    let wanted = card.number("memory.read_ns").unwrap().0 + 2.0 * 120.0;
+    let sum = value("memory.read_ns") + 2.0 * value("link.one_way_ns");
+    assert!((sum / wanted - 1.0).abs() < 0.01, "{sum}, in truth {wanted}");
+    assert!(filled.fit.found.iter().all(|found| found.within_95.is_none()), "{:?}", filled.fit.found);
+    assert_eq!(filled.draft.unknowns().len(), 2);
+}
+
+#[test]
+fn a_card_that_does_what_the_draft_excludes_is_called_wrong() {
+    let card = card(&mut Draw(1));
+    let mut lines: Vec<String> = measured(&card, &mut Draw(1), 0.0).lines().map(str::to_owned).collect();
+    // Every other size of writes at a third of the speed, as no engine here does.
+    for line in lines
+        .iter_mut()
+        .filter(|line| line.starts_with("dma_write_bandwidth,192") || line.starts_with("dma_write_bandwidth,1024"))
+    {
+        let (head, rate) = line.trim_end_matches(" MB/s").rsplit_once(',').unwrap();
+        *line = format!("{head},{} MB/s", rate.parse::<f64>().unwrap() / 3.0);
+    }
+    let filled = filled(&lines.join("\n"), &draft());
+    assert_eq!(filled.halves().unwrap().2, Verdict::LacksSomething);
+}
+
+#[test]
+fn a_platform_without_an_engine_is_not_fitted_to_a_table() {
+    let table = Table::parse("card.csv", &format!("{HEADER}\n\ndma_read_latency,64,1 us\n")).unwrap();
+    let (before, after) = PRESET.split_once("[dma]").unwrap();
+    let text = format!("{before}{}", &after[after.find("[[bar]]").unwrap()..]);
+    let text = text.replace("one_way_ns = { value = 120, assumed", "one_way_ns = { unknown");
+    let draft = Draft::parse("card.toml", &text).unwrap();
+    let error = fill_in("card.csv", &Measured::Table(&table), &draft, false).unwrap_err().to_string();
+    assert!(error.starts_with("card.csv:3: dma_read_latency of 64 B cannot be asked of card-gen5-x16"), "{error}");
+}

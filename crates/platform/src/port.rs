@@ -1,0 +1,182 @@
+//! The ports of a platform, and what their Device Control says.
+//!
+//! | port | is called |
+//! | --- | --- |
+//! | of an endpoint | as its slot; [`CARD`] where there are no slots |
+//! | upstream port of a switch | as the switch |
+//! | of a switch or of the root complex, looking down | `ABOVE/BELOW`, by what hangs on it: `root/rha25` |
+
+use crate::{Platform, ROOT};
+
+/// What the endpoint is called where there are no slots.
+pub const CARD: &str = "card";
+
+/// A link, by what is above and below it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkEnds<'a> {
+    /// [`ROOT`] or a switch.
+    pub above: &'a str,
+    /// A switch, a slot, or [`CARD`]: also the name of the port at this end.
+    pub below: &'a str,
+}
+
+impl LinkEnds<'_> {
+    /// The port at the upper end.
+    #[must_use]
+    pub fn upper_port(&self) -> String {
+        upper_port(self.above, self.below)
+    }
+}
+
+/// The port of `above` that `below` hangs on.
+///
+/// ```
+/// assert_eq!(lanemark_platform::upper_port("root", "rha25"), "root/rha25");
+/// ```
+#[must_use]
+pub fn upper_port(above: &str, below: &str) -> String {
+    format!("{above}/{below}")
+}
+
+impl Platform {
+    /// Every link: those above switches, then those above cards, each kind in the order of the file.
+    #[must_use]
+    pub fn links(&self) -> Vec<LinkEnds<'_>> {
+        let switches = self.switches.iter().map(|switch| LinkEnds { above: &switch.below, below: &switch.name });
+        let mut links: Vec<LinkEnds<'_>> = switches.collect();
+        links.extend(self.slots.iter().map(|slot| LinkEnds { above: &slot.below, below: &slot.name }));
+        if self.slots.is_empty() {
+            links.push(LinkEnds { above: ROOT, below: CARD });
+        }
+        links
+    }
+
+    /// Generation and lanes that a link trained at.
+    ///
+    /// ```
+    /// let board = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
+    /// let trained: Vec<_> = board.links().into_iter().map(|link| board.trained_at(link)).collect();
+    /// assert_eq!(trained[..4], [(2, 8), (3, 4), (3, 4), (2, 4)]);
+    /// ```
+    #[must_use]
+    pub fn trained_at(&self, link: LinkEnds<'_>) -> (u32, u32) {
+        match self.switches.iter().find(|switch| switch.name == link.below) {
+            Some(switch) => (switch.generation.value, switch.width_lanes.value),
+            None => (self.link.generation.value, self.link.width_lanes.value),
+        }
+    }
+
+    /// The links from a card up to the root, the card's own first; empty if there is no such card.
+    #[must_use]
+    pub fn way_up(&self, card: usize) -> Vec<LinkEnds<'_>> {
+        let links = self.links();
+        let above = |below: &str| links.iter().find(|link| link.below == below).copied();
+        let mut way: Vec<LinkEnds<'_>> = Vec::new();
+        let mut next = self.card_name(card).and_then(above);
+        // No way is longer than there are links.
+        while let Some(link) = next.filter(|_| way.len() < links.len()) {
+            way.push(link);
+            next = above(link.above);
+        }
+        way
+    }
+
+    /// What the card of this number is called.
+    #[must_use]
+    pub fn card_name(&self, card: usize) -> Option<&str> {
+        match self.slots.get(card) {
+            Some(slot) => Some(&slot.name),
+            None => (self.slots.is_empty() && card == 0).then_some(CARD),
+        }
+    }
+
+    /// Every port by its name: the upper one of each link, then its lower one.
+    #[must_use]
+    pub fn port_names(&self) -> Vec<String> {
+        self.links().iter().flat_map(|link| [link.upper_port(), link.below.to_owned()]).collect()
+    }
+
+    /// `Max_Payload_Size` of this port, in bytes.
+    ///
+    /// ```
+    /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    /// assert_eq!(card.mps_bytes_of("card"), 512);
+    /// ```
+    #[must_use]
+    pub fn mps_bytes_of(&self, port: &str) -> u32 {
+        let own = self.ports.iter().find(|other| other.name == port);
+        own.map_or(self.link.mps_bytes.value, |port| port.mps_bytes.value)
+    }
+
+    /// The most payload that may cross a link: the smaller `Max_Payload_Size` of its two ports, in bytes.
+    #[must_use]
+    pub fn mps_bytes_across(&self, link: LinkEnds<'_>) -> u32 {
+        self.mps_bytes_of(&link.upper_port()).min(self.mps_bytes_of(link.below))
+    }
+
+    /// The largest `Max_Payload_Size` of any port, in bytes.
+    #[must_use]
+    pub fn largest_mps_bytes(&self) -> u32 {
+        self.port_names().iter().map(|port| self.mps_bytes_of(port)).max().unwrap_or(self.link.mps_bytes.value)
+    }
+
+    /// The largest `Max_Payload_Size` that this port supports, in bytes.
+    #[must_use]
+    pub fn mps_supported_bytes_of(&self, port: &str) -> u32 {
+        let switch = self.switch_of(port).map(|switch| switch.mps_supported_bytes.value);
+        let other = match port.split_once('/') {
+            Some((ROOT, _)) => self.root_complex.mps_supported_bytes.value,
+            _ => self.endpoint.mps_supported_bytes.value,
+        };
+        switch.unwrap_or(other).max(self.link.mps_bytes.value)
+    }
+
+    /// Posted data credits that this port advertises.
+    pub(crate) fn posted_data_credits_of(&self, port: &str) -> u32 {
+        let switch = self.switch_of(port).map(|switch| switch.posted_data_credits.value);
+        let other = match port.split_once('/') {
+            Some((ROOT, _)) => self.root_complex.posted_data_credits.value,
+            _ => self.link.posted_data_credits.value,
+        };
+        switch.unwrap_or(other)
+    }
+
+    /// The switch that this port is of, unless it is one of the root complex or of a card.
+    fn switch_of(&self, port: &str) -> Option<&crate::Switch> {
+        let name = port.split_once('/').map_or(port, |(above, _)| above);
+        self.switches.iter().find(|switch| switch.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CARD, preset};
+
+    #[test]
+    fn each_link_has_two_ports_and_a_card_alone_is_called_card() {
+        let card = preset("card-gen5-x16").unwrap().unwrap();
+        assert_eq!(card.port_names(), ["root/card", CARD]);
+        let rosta = preset("rosta-virtex7").unwrap().unwrap();
+        let names = rosta.port_names();
+        assert_eq!(names.len(), 2 * (3 + 8));
+        for name in ["root/rha25", "rha25", "rha25/rc47b", "rc47b", "rc47b/fpga7", "fpga7"] {
+            assert!(names.iter().any(|other| other == name), "{name}");
+        }
+        let way: Vec<String> = rosta.way_up(4).iter().map(super::LinkEnds::upper_port).collect();
+        assert_eq!(way, ["rc47b/fpga4", "rha25/rc47b", "root/rha25"]);
+        assert!(rosta.way_up(8).is_empty());
+        assert_eq!((rosta.card_name(7), rosta.card_name(8), card.card_name(1)), (Some("fpga7"), None, None));
+    }
+
+    #[test]
+    fn what_a_port_supports_is_that_of_whose_it_is_and_never_less_than_is_set() {
+        let rosta = preset("rosta-virtex7").unwrap().unwrap();
+        let supported = |port| rosta.mps_supported_bytes_of(port);
+        assert_eq!(
+            [supported("root/rha25"), supported("rha25"), supported("rha25/rc47a"), supported("fpga0")],
+            [128, 256, 256, 256]
+        );
+        let card = preset("card-gen5-x16").unwrap().unwrap();
+        assert_eq!(card.mps_supported_bytes_of("root/card"), 512);
+    }
+}

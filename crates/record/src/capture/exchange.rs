@@ -1,0 +1,185 @@
+//! Which completion answers which request, and how long it took.
+
+use super::{Capture, Passed};
+use crate::Summary;
+use lanemark_wire::{FlowClass, FunctionId, Header};
+use std::collections::BTreeMap;
+
+/// A request and what came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Where in the capture its request is.
+    pub request: usize,
+    /// Where its first and its last completion are.
+    pub completions: (usize, usize),
+}
+
+/// The non-posted requests of a capture, by what became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Exchanges {
+    /// Those answered to the last byte, in the order of their last completions.
+    pub answered: Vec<Exchange>,
+    /// Those that were not: the capture ends before, or their tag was used again.
+    pub unanswered: u64,
+    /// Completions whose request is not in the capture.
+    pub strays: u64,
+    /// Requests that were answered before they were asked, by their time stamps: they are in no latency.
+    pub backwards: u64,
+}
+
+/// How long one requester's requests took, in nanoseconds, from request to completion as both passed the place of the
+/// capture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequesterLatency {
+    /// Who asked.
+    pub requester: FunctionId,
+    /// Until the first completion.
+    pub first_ns: Summary,
+    /// Until the last one.
+    pub last_ns: Summary,
+}
+
+/// A request under way.
+struct Open {
+    request: usize,
+    first: Option<usize>,
+}
+
+impl Capture {
+    /// Pairs requests with completions by requester and tag.
+    ///
+    /// The last completion is that whose Byte Count is what it carries, and any without data.
+    #[must_use]
+    pub fn exchanges(&self) -> Exchanges {
+        let mut open: BTreeMap<(FunctionId, u16), Open> = BTreeMap::new();
+        let mut found = Exchanges::default();
+        for (place, Passed { header, .. }) in self.frames.iter().enumerate() {
+            let key = (header.requester_id(), header.tag());
+            match header.class() {
+                FlowClass::Posted => {}
+                FlowClass::NonPosted => {
+                    found.unanswered += u64::from(open.insert(key, Open { request: place, first: None }).is_some());
+                }
+                FlowClass::Completion => match open.get_mut(&key) {
+                    None => found.strays += 1,
+                    Some(Open { request, first }) => {
+                        let first = *first.get_or_insert(place);
+                        if is_last(header) {
+                            found.answered.push(Exchange { request: *request, completions: (first, place) });
+                            open.remove(&key);
+                        }
+                    }
+                },
+            }
+        }
+        found.unanswered += open.len() as u64;
+        let is_backwards = |exchange: &Exchange| {
+            let asked = self.frames[exchange.request].at_ns;
+            self.frames[exchange.completions.0].at_ns < asked || self.frames[exchange.completions.1].at_ns < asked
+        };
+        let all = found.answered.len();
+        found.answered.retain(|exchange| !is_backwards(exchange));
+        found.backwards = (all - found.answered.len()) as u64;
+        found
+    }
+
+    /// Latencies by requester, in the order of their IDs.
+    #[must_use]
+    pub fn latencies(&self, exchanges: &Exchanges) -> Vec<RequesterLatency> {
+        let mut by_requester: BTreeMap<FunctionId, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        for exchange in &exchanges.answered {
+            let request = &self.frames[exchange.request];
+            let until = |place: usize| self.frames[place].at_ns.saturating_sub(request.at_ns) as f64;
+            let (first, last) = by_requester.entry(request.header.requester_id()).or_default();
+            first.push(until(exchange.completions.0));
+            last.push(until(exchange.completions.1));
+        }
+        let summed = by_requester.into_iter().filter_map(|(requester, (first, last))| {
+            Some(RequesterLatency { requester, first_ns: Summary::of(&first)?, last_ns: Summary::of(&last)? })
+        });
+        summed.collect()
+    }
+}
+
+/// Whether nothing is to come behind this completion.
+fn is_last(header: &Header) -> bool {
+    let Header::Completion(completion) = header else { return false };
+    let carried = u32::from(completion.length) * 4;
+    let skipped = u32::from(completion.lower_address & 3);
+    carried == 0 || u32::from(completion.byte_count) + skipped <= carried
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_wire::{Completion, CompletionStatus, MemoryRequest};
+
+    const CARD: FunctionId = FunctionId(0x0100);
+
+    fn passed(at_ns: u64, header: Header) -> Passed {
+        let mut tlp = vec![0; Header::MAX_BYTES];
+        let used = header.emit(&mut tlp).unwrap();
+        tlp.truncate(used);
+        tlp.resize(used + header.data_bytes() as usize, 0);
+        Passed::new(at_ns, None, tlp).unwrap()
+    }
+
+    fn read(at_ns: u64, tag: u16, address: u64, bytes: u32) -> Passed {
+        passed(at_ns, Header::Memory(MemoryRequest::read(CARD, tag, address, bytes)))
+    }
+
+    fn data(at_ns: u64, tag: u16, lower_address: u8, left: u16, bytes: u16) -> Passed {
+        passed(at_ns, Header::Completion(Completion::data(FunctionId(0), CARD, tag, lower_address, left, bytes)))
+    }
+
+    fn of(frames: Vec<Passed>) -> (Exchanges, Vec<RequesterLatency>) {
+        let capture = Capture { frames, ..Capture::default() };
+        let exchanges = capture.exchanges();
+        let latencies = capture.latencies(&exchanges);
+        (exchanges, latencies)
+    }
+
+    #[test]
+    fn a_read_is_answered_when_its_last_byte_has_come() {
+        let (exchanges, latencies) = of(vec![
+            read(100, 7, 0x1003, 70),
+            read(110, 8, 0x2000, 4),
+            data(300, 7, 3, 70, 61),
+            data(310, 8, 0, 4, 4),
+            data(330, 7, 64, 9, 9),
+        ]);
+        let answered = [Exchange { request: 1, completions: (3, 3) }, Exchange { request: 0, completions: (2, 4) }];
+        assert_eq!(exchanges, Exchanges { answered: answered.to_vec(), ..Exchanges::default() });
+        let [card] = latencies.as_slice() else { panic!("{latencies:?}") };
+        assert_eq!((card.requester, card.first_ns.count), (CARD, 2));
+        assert_eq!((card.first_ns.min, card.first_ns.max), (200.0, 200.0));
+        assert_eq!((card.last_ns.min, card.last_ns.max), (200.0, 230.0));
+    }
+
+    #[test]
+    fn a_byte_less_than_asked_for_leaves_a_read_unanswered() {
+        let (exchanges, latencies) = of(vec![read(0, 1, 0, 65), data(9, 1, 0, 65, 64)]);
+        assert_eq!(exchanges, Exchanges { unanswered: 1, ..Exchanges::default() });
+        assert_eq!(latencies, []);
+    }
+
+    #[test]
+    fn a_refusal_is_an_answer() {
+        let refusal = Completion::without_data(FunctionId(0), CARD, 1, CompletionStatus::UnsupportedRequest);
+        let (exchanges, _) = of(vec![read(0, 1, 0, 4096), passed(5, Header::Completion(refusal))]);
+        assert_eq!(exchanges.answered, [Exchange { request: 0, completions: (1, 1) }]);
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_counted() {
+        let (exchanges, latencies) = of(vec![
+            data(1, 1, 0, 4, 4), // asked for before the capture began
+            read(2, 1, 0, 4),
+            read(3, 1, 0, 4),    // its tag again
+            data(2, 1, 0, 4, 4), // back in time
+            passed(4, Header::Memory(MemoryRequest::write(CARD, 0, 4))),
+        ]);
+        assert_eq!(exchanges, Exchanges { answered: Vec::new(), unanswered: 1, strays: 1, backwards: 1 });
+        assert_eq!(latencies, []);
+    }
+}

@@ -1,0 +1,153 @@
+//! A capture for a terminal: its TLPs, what could not be read, and how long requests took.
+
+use crate::figures;
+use crate::grid::{Column, Grid, clean};
+use crate::tlp;
+use lanemark_record::{Capture, Exchanges, RequesterLatency};
+
+/// The TLPs one a line, then what was not read, then latencies by requester; `name` is that of the file.
+#[must_use]
+pub fn capture_table(name: &str, capture: &Capture) -> String {
+    let mut text = format!("{}: {}", clean(name), figures::counted(capture.frames.len(), "TLP"));
+    if !capture.place.is_empty() {
+        text += &format!(" at {}", clean(&capture.place));
+    }
+    text += "\n";
+    if !capture.about.is_empty() {
+        text += &format!("{}\n", clean(&capture.about));
+    }
+    for gap in gaps(capture) {
+        text += &format!("{}\n", clean(&gap));
+    }
+    if capture.frames.is_empty() {
+        return text;
+    }
+    text += "\n";
+    text += &frames(capture);
+    let exchanges = capture.exchanges();
+    text + &said_of(&exchanges) + &latencies(&capture.latencies(&exchanges))
+}
+
+/// A line for each TLP; there can be millions, so nothing is measured but the first column.
+fn frames(capture: &Capture) -> String {
+    let times = capture.frames.iter().map(|passed| passed.at_ns);
+    let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
+    let width = (last - first).to_string().len().max(2);
+    let mut text = format!("{:>width$}  way   TLP\n{}\n", "ns", "─".repeat(width + 60));
+    for passed in &capture.frames {
+        let way = match passed.is_upstream {
+            Some(true) => "up",
+            Some(false) => "down",
+            None => "-",
+        };
+        let cut = if passed.is_cut { ", cut" } else { "" };
+        text += &format!("{:>width$}  {way:<4}  {}{cut}\n", passed.at_ns - first, tlp::describe(&passed.header));
+    }
+    text
+}
+
+/// What the file has that is not shown, and why.
+fn gaps(capture: &Capture) -> Vec<String> {
+    let unread = &capture.unread;
+    let malformed = unread.first_malformed.as_deref().unwrap_or_default();
+    let counted = [
+        (unread.others, "without NetTLP".to_owned()),
+        (unread.malformed, format!("malformed, the first of them {malformed}")),
+        (unread.cut, "cut by the capture; those whose header is there are shown".to_owned()),
+        (unread.untimed, "without a time".to_owned()),
+    ];
+    let mut gaps: Vec<String> = counted
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", figures::counted(count as usize, "frame")))
+        .collect();
+    gaps.extend(unread.ends_early.iter().map(|why| format!("not read to its end: {why}")));
+    gaps
+}
+
+fn said_of(exchanges: &Exchanges) -> String {
+    let answered = exchanges.answered.len();
+    let mut said = vec![format!("{} answered", figures::counted(answered, "request"))];
+    let others = [
+        (exchanges.unanswered, "not answered here"),
+        (exchanges.strays, "answered and not asked here"),
+        (exchanges.backwards, "answered before they were asked, by their times"),
+    ];
+    said.extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    format!("\n{}\n", said.join(", "))
+}
+
+fn latencies(latencies: &[RequesterLatency]) -> String {
+    if latencies.is_empty() {
+        return String::new();
+    }
+    let mut columns = vec![Column::words("requester"), Column::figures("requests")];
+    for head in ["first: median", "p99", "max", "last: median", "p99", "max"] {
+        columns.push(Column::figures(head));
+    }
+    let rows = latencies.iter().map(|row| {
+        let mut cells = vec![row.requester.to_string(), row.first_ns.count.to_string()];
+        for summary in [&row.first_ns, &row.last_ns] {
+            cells.extend([summary.median, summary.p99, summary.max].map(figures::significant));
+        }
+        cells
+    });
+    let grid = Grid { columns, rows: rows.collect() };
+    let lines: Vec<String> = grid.lines(None).iter().map(|line| line.trim_end().to_owned()).collect();
+    format!(
+        "\nround trip in ns where it was captured: from a request to its first and to its last completion\n{}\n",
+        lines.join("\n")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::probe;
+    use crate::timeline::tests::{load, traced};
+    use lanemark_record::Unread;
+
+    #[test]
+    fn a_capture_shows_its_tlps_and_the_latency_where_it_was_taken() {
+        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
+        let capture = probe(&traced(&trace, &way), 1).unwrap();
+        let text = capture_table("x.pcapng", &capture);
+        let lines: Vec<String> =
+            text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(lines[0], "x.pcapng: 2 TLPs at fpga0");
+        assert_eq!(
+            lines[1],
+            "mmio_read_latency of a card: UC 8, 8 B, 1 pass; case 1 of 3; 7 TLPs before these are not kept"
+        );
+        // Down when it is there, at 110 ns; up when it goes, at 190 ns.
+        assert_eq!(
+            lines[5..7],
+            ["0 down MRd 8 B at 0x1000 by 00:00.0, tag 3", "80 up CplD 8 B from 01:00.0 for 00:00.0, tag 3"]
+        );
+        assert_eq!(lines[8], "1 request answered");
+        assert_eq!(lines[13], "00:00.0 1 80.0 80.0 80.0 80.0 80.0 80.0");
+        assert_eq!(probe(&traced(&trace, &way), 0).unwrap().frames, [], "the other link");
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_counted_and_cannot_move_the_cursor() {
+        let unread = Unread {
+            others: 1,
+            malformed: 2,
+            first_malformed: Some("frame 1: \u{1b}[2J".to_owned()),
+            cut: 3,
+            untimed: 4,
+            ends_early: Some("byte 9: the file ends within a block".to_owned()),
+        };
+        let capture = Capture { unread, place: "\u{1b}card".to_owned(), ..Capture::default() };
+        let lines = [
+            "x: 0 TLPs at card",
+            "1 frame without NetTLP",
+            "2 frames malformed, the first of them frame 1: [2J",
+            "3 frames cut by the capture; those whose header is there are shown",
+            "4 frames without a time",
+            "not read to its end: byte 9: the file ends within a block",
+        ];
+        assert_eq!(capture_table("x", &capture), lines.join("\n") + "\n");
+    }
+}

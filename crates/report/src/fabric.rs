@@ -1,0 +1,405 @@
+//! The links of a target as a tree, and how much of each was used while an answer was found.
+
+use crate::figures;
+use crate::grid::{Column, Grid, clean};
+use crate::panel::Panel;
+use crate::svg::{self, escaped};
+use lanemark_record::{Answer, Direction, Link, LinkUse, Record};
+use std::fmt::Write as _;
+
+/// A link below this share of its time, in percent, is left out of a table and grey in a drawing.
+const IDLE_BELOW_PERCENT: f64 = 1.0;
+/// From here on a link is half used, and full.
+const HALF_PERCENT: f64 = 50.0;
+const FULL_PERCENT: f64 = 90.0;
+/// Links that a table has at the most, the busiest.
+const MOST_ROWS: usize = 12;
+
+/// The size of things in a drawing, in its own units.
+const ROW: f64 = 48.0;
+const BOX_WIDTH: f64 = 92.0;
+const BOX_HEIGHT: f64 = 34.0;
+const TRUNK: f64 = 12.0;
+const LINE: f64 = 150.0;
+const MARGIN: f64 = 6.0;
+/// Characters of a name that find room in its box.
+const NAME_CHARS: usize = 13;
+
+/// The links of a target with what they carried for one answer.
+pub(crate) struct Fabric<'a> {
+    target: &'a str,
+    links: &'a [Link],
+    answer: &'a Answer,
+}
+
+/// Both directions of a link.
+#[derive(Clone, Copy, Default)]
+struct Both<'a> {
+    down: Option<&'a LinkUse>,
+    up: Option<&'a LinkUse>,
+}
+
+impl Both<'_> {
+    fn most_percent(&self) -> f64 {
+        percent(self.down).max(percent(self.up))
+    }
+}
+
+fn percent(used: Option<&LinkUse>) -> f64 {
+    used.map_or(0.0, |used| used.tlp_share_percent)
+}
+
+/// A link with its place in a drawing: its row and how many links are above it.
+struct Placed<'a> {
+    link: &'a Link,
+    depth: usize,
+    row: f64,
+    /// The place of the one above it in the list; none below a root.
+    above: Option<usize>,
+}
+
+impl<'a> Fabric<'a> {
+    /// What there is to show of `answer`: nothing if nobody saw the links, or if a core used the only one there is.
+    pub fn of(record: &'a Record, answer: &'a Answer) -> Option<Fabric<'a>> {
+        let target = record.targets.iter().find(|target| target.name == answer.target)?;
+        let is_of_devices = answer.way.through == "dma" || answer.way.through.starts_with("dma_");
+        let is_shown =
+            !answer.links.is_empty() && !target.links.is_empty() && (is_of_devices || target.links.len() > 1);
+        is_shown.then_some(Fabric { target: &target.name, links: &target.links, answer })
+    }
+
+    fn both(&self, link: &Link) -> Both<'a> {
+        let of = |direction| {
+            let links = self.answer.links.iter();
+            links.filter(|used| used.link == link.name).find(|used| used.direction == direction)
+        };
+        Both { down: of(Direction::Down), up: of(Direction::Up) }
+    }
+
+    /// The links that were used, the busiest first.
+    fn used(&self) -> Vec<(&'a Link, Both<'a>)> {
+        let mut used: Vec<(&Link, Both)> = self.links.iter().map(|link| (link, self.both(link))).collect();
+        used.retain(|(_, both)| both.most_percent() >= IDLE_BELOW_PERCENT);
+        used.sort_by(|a, b| b.1.most_percent().total_cmp(&a.1.most_percent()));
+        used
+    }
+
+    /// The busiest link in a clause.
+    pub fn in_words(&self) -> String {
+        match self.used().first() {
+            None => format!("no link was used for more than {IDLE_BELOW_PERCENT} % of the time"),
+            Some((link, both)) => {
+                let direction = if percent(both.down) > percent(both.up) { "down" } else { "up" };
+                let most = figures::percent(both.most_percent());
+                format!("the busiest link is that of {}, {direction}, {most} of the time", clean(&link.name))
+            }
+        }
+    }
+
+    /// For a terminal: one line where one link was used, else a line that says so and a table.
+    pub fn lines(&self, width: Option<u16>) -> Vec<String> {
+        let used = self.used();
+        let what = format!("{}, {}", self.answer.way, figures::size(self.answer.size_bytes));
+        let share = |used: Option<&LinkUse>| used.map(|used| figures::percent(used.tlp_share_percent));
+        let rate = |used: Option<&LinkUse>| {
+            let rate = used.map(|used| used.payload_rate_bytes_per_s).filter(|rate| *rate > 0.0);
+            rate.map(figures::rate).unwrap_or_default()
+        };
+        let share_of = |used| share(used).unwrap_or_else(|| "0 %".to_owned());
+        match used.as_slice() {
+            [] => Vec::new(),
+            [(link, both)] => {
+                let (down, up) = (share_of(both.down), share_of(both.up));
+                vec![format!("link {} ({}) in use: {down} down, {up} up: {what}", clean(&link.name), trained(link))]
+            }
+            several => {
+                let mut grid =
+                    Grid { columns: vec![Column::words("link"), Column::words("trained")], rows: Vec::new() };
+                grid.columns.extend(["down", "up", "payload down", "payload up"].map(Column::figures));
+                for (link, both) in several.iter().take(MOST_ROWS) {
+                    let shares = [share_of(both.down), share_of(both.up)];
+                    let [down, up] = shares;
+                    grid.rows.push(vec![link.name.clone(), trained(link), down, up, rate(both.down), rate(both.up)]);
+                }
+                grid.drop_empty_columns();
+                let others = several.len().saturating_sub(MOST_ROWS);
+                let more = if others > 0 { format!("; {others} more in --json and --html") } else { String::new() };
+                let mut lines = vec![crate::grid::wrap(&format!("links in use: {what}{more}"), width, 2)];
+                lines.extend(grid.lines(width));
+                lines
+            }
+        }
+    }
+
+    /// The tree from the left to the right, each link with a bar a direction; `id` is for nothing else in the page.
+    pub fn drawing(&self, id: &str) -> String {
+        let (placed, rows) = placed(self.links);
+        if placed.is_empty() {
+            return String::new();
+        }
+        let deepest = placed.iter().map(|one| one.depth).max().unwrap_or(0);
+        let left = |depth: usize| MARGIN + depth as f64 * (BOX_WIDTH + TRUNK + LINE);
+        let (width, height) = (left(deepest + 1) + BOX_WIDTH + MARGIN, rows * ROW + 2.0 * MARGIN);
+        let y = |row: f64| MARGIN + (row + 0.5) * ROW;
+        let title = format!("Links of {}: {}", self.target, self.answer.way);
+        let mut text = svg::begin("fabric", id, (width, height), &title, &self.in_words());
+        let mut roots: Vec<(&str, f64, f64)> = Vec::new();
+        for one in placed.iter().filter(|one| one.above.is_none()) {
+            match roots.iter_mut().find(|(name, ..)| *name == one.link.above) {
+                Some(root) => root.2 = one.row,
+                None => roots.push((&one.link.above, one.row, one.row)),
+            }
+        }
+        let mut trunk = |x: f64, from: f64, first: f64, last: f64| {
+            let _ = write!(
+                text,
+                "<path class=\"trunk\" d=\"M{x:.1} {:.1}h{TRUNK:.1}M{:.1} {:.1}V{:.1}\"/>",
+                y(from),
+                x + TRUNK,
+                y(first) - 5.0,
+                y(last) + 5.0
+            );
+        };
+        for (_, first, last) in &roots {
+            trunk(left(0) + BOX_WIDTH, f64::midpoint(*first, *last), *first, *last);
+        }
+        for (place, one) in placed.iter().enumerate() {
+            let mut below = placed.iter().filter(|other| other.above == Some(place)).map(|other| other.row);
+            if let Some(first) = below.next() {
+                trunk(left(one.depth + 1) + BOX_WIDTH, one.row, first, below.next_back().unwrap_or(first));
+            }
+        }
+        for (name, first, last) in roots {
+            node(&mut text, (left(0), y(f64::midpoint(first, last))), name, "");
+        }
+        for one in &placed {
+            let x = left(one.depth) + BOX_WIDTH + TRUNK;
+            self.link(&mut text, (x, y(one.row)), one.link);
+            node(&mut text, (x + LINE, y(one.row)), &one.link.name, &trained(one.link));
+        }
+        text + "</svg>"
+    }
+
+    /// Links that no root leads to, which only a damaged record has.
+    pub fn not_drawn(&self) -> usize {
+        self.links.len() - placed(self.links).0.len()
+    }
+
+    fn link(&self, text: &mut String, (x, y): (f64, f64), link: &Link) {
+        let both = self.both(link);
+        let of = |direction: Direction, used: Option<&LinkUse>| match used {
+            None => format!("{} nothing", direction.name()),
+            Some(used) => format!(
+                "{} {} TLPs, {} DLLPs, {} of payload",
+                direction.name(),
+                figures::percent(used.tlp_share_percent),
+                figures::percent(used.dllp_share_percent),
+                figures::rate(used.payload_rate_bytes_per_s)
+            ),
+        };
+        let words = format!(
+            "{}, {}: {}; {}",
+            link.name,
+            trained(link),
+            of(Direction::Down, both.down),
+            of(Direction::Up, both.up)
+        );
+        let is_idle = both.most_percent() < IDLE_BELOW_PERCENT;
+        let _ = write!(text, "<g><title>{}</title>", escaped(&words));
+        for (used, is_down) in [(both.down, true), (both.up, false)] {
+            let share = percent(used).clamp(0.0, 100.0) / 100.0;
+            let (at, baseline) = if is_down { (y - 5.0, y - 9.0) } else { (y + 1.0, y + 17.0) };
+            let (start, length) = (x + 1.0, LINE - 2.0);
+            let filled = length * share;
+            // A bar grows the way that bytes go.
+            let from = if is_down { start } else { start + length - filled };
+            let _ = write!(
+                text,
+                "<rect class=\"line\" x=\"{start:.1}\" y=\"{at:.1}\" width=\"{length:.1}\" height=\"4\"/>\
+                 <rect class=\"{}\" x=\"{from:.1}\" y=\"{at:.1}\" width=\"{filled:.1}\" height=\"4\"/>",
+                level(percent(used))
+            );
+            if is_idle {
+                continue;
+            }
+            let arrow = if is_down { '→' } else { '←' };
+            let mut words = format!("{arrow} {}", figures::percent(percent(used)));
+            if let Some(rate) = used.map(|used| used.payload_rate_bytes_per_s).filter(|rate| *rate > 0.0) {
+                words += &format!("  {}", figures::rate(rate));
+            }
+            svg::words(text, (x + LINE / 2.0, baseline), "middle", &words);
+        }
+        if is_idle {
+            svg::words(text, (x + LINE / 2.0, y - 9.0), "middle", "idle");
+        }
+        text.push_str("</g>");
+    }
+}
+
+/// The answer of a panel whose links are shown first: that of its best way, or of the heaviest load.
+pub(crate) fn shown_first<'a>(panel: &Panel<'a>) -> &'a Answer {
+    let line = if panel.is_loaded() { panel.lines.last() } else { panel.lines.first() };
+    line.unwrap_or(&panel.lines[0]).largest().answer
+}
+
+fn trained(link: &Link) -> String {
+    format!("Gen{} x{}", link.generation, link.width_lanes)
+}
+
+/// The class of a bar.
+fn level(percent: f64) -> &'static str {
+    match percent {
+        _ if percent >= FULL_PERCENT => "full",
+        _ if percent >= HALF_PERCENT => "half",
+        _ if percent >= IDLE_BELOW_PERCENT => "some",
+        _ => "none",
+    }
+}
+
+fn node(text: &mut String, (x, y): (f64, f64), name: &str, below: &str) {
+    let (top, middle) = (y - BOX_HEIGHT / 2.0, x + BOX_WIDTH / 2.0);
+    let name = clean(name);
+    let short = if name.chars().count() > NAME_CHARS {
+        name.chars().take(NAME_CHARS - 1).chain(['…']).collect()
+    } else {
+        name.clone()
+    };
+    let _ = write!(
+        text,
+        "<g class=\"node\"><title>{}</title><rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{BOX_WIDTH:.1}\" \
+         height=\"{BOX_HEIGHT:.1}\" rx=\"4\"/>",
+        escaped(&name)
+    );
+    svg::words(text, (middle, if below.is_empty() { y + 4.0 } else { y - 2.0 }), "middle", &short);
+    if !below.is_empty() {
+        svg::words(text, (middle, y + 12.0), "middle", below);
+    }
+    text.push_str("</g>");
+}
+
+/// Every link that a root leads to, each behind the one above it, and how many rows they take.
+fn placed(links: &[Link]) -> (Vec<Placed<'_>>, f64) {
+    let is_root = |link: &&Link| links.iter().all(|other| other.name != link.above);
+    let mut placed: Vec<Placed> = Vec::new();
+    let mut rows = 0.0;
+    for link in links.iter().filter(is_root) {
+        place(links, link, None, 0, &mut placed, &mut rows);
+    }
+    (placed, rows)
+}
+
+fn place<'a>(
+    links: &'a [Link],
+    link: &'a Link,
+    above: Option<usize>,
+    depth: usize,
+    placed: &mut Vec<Placed<'a>>,
+    rows: &mut f64,
+) {
+    let number = placed.len();
+    placed.push(Placed { link, depth, row: *rows, above });
+    let first = placed.len();
+    // A name that two links have leads below the first of them only: nothing is drawn twice.
+    for below in links.iter().filter(|below| below.above == link.name) {
+        if placed.iter().all(|other| !std::ptr::eq(other.link, below)) {
+            place(links, below, Some(number), depth + 1, placed, rows);
+        }
+    }
+    let below = placed[first..].iter().filter(|other| other.above == Some(number));
+    let ends =
+        below.fold(None, |ends: Option<(f64, f64)>, other| Some((ends.map_or(other.row, |ends| ends.0), other.row)));
+    match ends {
+        Some((first, last)) => placed[number].row = f64::midpoint(first, last),
+        None => *rows += 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn drawn(cards: usize) -> (Record, String) {
+        let record = fixture::fabric(cards);
+        let svg = Fabric::of(&record, &record.answers[0]).unwrap().drawing("d");
+        (record, svg)
+    }
+
+    #[test]
+    fn every_link_is_drawn_once_however_many_there_are() {
+        for cards in [1, 8, 64] {
+            let (record, svg) = drawn(cards);
+            let links = record.targets[0].links.len();
+            assert_eq!(svg.matches("class=\"line\"").count(), 2 * links, "{cards}");
+            assert_eq!(svg.matches("class=\"node\"").count(), links + 1, "and the root");
+        }
+    }
+
+    #[test]
+    fn boxes_lie_apart_and_within_the_drawing() {
+        let (_, svg) = drawn(64);
+        let attribute = |text: &str, name: &str| -> f64 {
+            text.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0.parse().unwrap()
+        };
+        let (width, height) = (attribute(&svg, "width"), attribute(&svg, "height"));
+        let mut boxes: Vec<(f64, f64)> = Vec::new();
+        for node in svg.split("class=\"node\"").skip(1) {
+            let at = (attribute(node, "x"), attribute(node, "y"));
+            assert!(at.0 >= 0.0 && at.0 + BOX_WIDTH <= width && at.1 >= 0.0 && at.1 + BOX_HEIGHT <= height, "{at:?}");
+            let is_apart = |other: &(f64, f64)| other.0 != at.0 || (other.1 - at.1).abs() > BOX_HEIGHT;
+            assert!(boxes.iter().all(is_apart), "{at:?}");
+            boxes.push(at);
+        }
+    }
+
+    #[test]
+    fn a_link_says_its_use_in_words_and_by_its_class() {
+        let (_, svg) = drawn(8);
+        assert!(
+            svg.contains("fpga0, Gen2 x4: down nothing; up 49.8 % TLPs, 0.0100 % DLLPs, 861 MB/s of payload"),
+            "{svg}"
+        );
+        assert!(svg.contains("← 99.6 %") && svg.contains("class=\"full\"") && svg.contains(">idle<"));
+        assert!(svg.contains("the busiest link is that of sw0, up, 99.6 % of the time"));
+    }
+
+    #[test]
+    fn links_that_lead_round_in_a_circle_are_counted_and_not_drawn() {
+        let (mut record, _) = drawn(8);
+        record.targets[0].links[1].above = "fpga0".to_owned();
+        let fabric = Fabric::of(&record, &record.answers[0]).unwrap();
+        assert!(fabric.not_drawn() > 0);
+        assert!(!fabric.drawing("d").contains("fpga0,"));
+        for link in &mut record.targets[0].links {
+            link.above = "fpga0".to_owned();
+        }
+        let fabric = Fabric::of(&record, &record.answers[0]).unwrap();
+        assert_eq!((fabric.drawing("d"), fabric.not_drawn()), (String::new(), record.targets[0].links.len()));
+    }
+
+    #[test]
+    fn a_core_on_the_only_link_has_no_drawing() {
+        let mut record = fixture::fabric(1);
+        assert!(Fabric::of(&record, &record.answers[0]).is_some());
+        record.answers[0].way.through = "user".to_owned();
+        assert!(Fabric::of(&record, &record.answers[0]).is_none());
+        let mut record = fixture::fabric(8);
+        record.answers[0].way.through = "user".to_owned();
+        assert!(Fabric::of(&record, &record.answers[0]).is_some(), "but where links are shared it has");
+        record.answers[0].links.clear();
+        assert!(Fabric::of(&record, &record.answers[0]).is_none());
+    }
+
+    #[test]
+    fn a_terminal_gets_the_links_above_one_percent_busiest_first() {
+        let record = fixture::fabric(8);
+        let lines = Fabric::of(&record, &record.answers[0]).unwrap().lines(None);
+        assert_eq!(lines[0], "links in use: 0:host by DMA, 1 MiB");
+        assert!(lines[1].starts_with("link   trained"), "{lines:?}");
+        assert!(lines[3].starts_with("sw0") && lines[3].ends_with("99.6 %   3.44 GB/s"), "{lines:?}");
+        assert_eq!(lines.len(), 5, "{lines:?}");
+        let one = fixture::fabric(1);
+        let lines = Fabric::of(&one, &one.answers[0]).unwrap().lines(None);
+        assert_eq!(lines, ["link fpga0 (Gen2 x4) in use: 0 % down, 49.8 % up: 0:host by DMA, 1 MiB"]);
+    }
+}

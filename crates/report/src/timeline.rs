@@ -1,0 +1,295 @@
+//! A trace for a terminal: a line for each TLP on each link and for each wait, with where it lies in time.
+
+use crate::figures;
+use crate::grid::{Column, Grid};
+use crate::panel::words;
+use crate::tlp;
+use lanemark_machine::{Cause, Frame, Sample, Trace, Waiter};
+use lanemark_record::Way;
+use lanemark_units::Ticks;
+use lanemark_wire::Header;
+use std::collections::BTreeMap;
+
+/// A trace and what it is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Traced<'a> {
+    /// Whom.
+    pub target: &'a str,
+    /// Which question.
+    pub question: &'a str,
+    /// Which way.
+    pub way: &'a Way,
+    /// Bytes of a pass.
+    pub size_bytes: u64,
+    /// How often.
+    pub passes: u64,
+    /// Which of the cases that were chosen it is, from 1, and how many there are.
+    pub case: (usize, usize),
+    /// What the sample took.
+    pub sample: Sample,
+    /// What happened.
+    pub trace: &'a Trace,
+}
+
+/// Characters of the picture of time.
+const PICTURE: u64 = 40;
+
+impl Traced<'_> {
+    /// One line: what was asked of whom, how often.
+    #[must_use]
+    pub fn about(&self) -> String {
+        let (case, of) = self.case;
+        let which = if of > 1 { format!("; case {case} of {of}") } else { String::new() };
+        let passes = if self.passes == 1 { "1 pass".to_owned() } else { format!("{} passes", self.passes) };
+        format!(
+            "{} of {}: {}, {}, {passes}{which}",
+            self.question,
+            self.target,
+            self.way,
+            figures::size(self.size_bytes)
+        )
+    }
+
+    /// What a reader must know before believing the picture; empty if all is there.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<String> {
+        let dropped = self.trace.dropped;
+        let lost = [
+            (dropped.frames, "TLPs before these are not kept"),
+            (dropped.waits, "waits before these are not kept"),
+            (dropped.illegal, "TLPs could not be written as bytes: a mistake of the simulator"),
+        ];
+        lost.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+    }
+}
+
+/// One line of the table.
+struct Row {
+    from: Ticks,
+    until: Ticks,
+    place: String,
+    what: String,
+    waited: String,
+    picture: String,
+}
+
+/// The whole trace as a table under a few lines about it, with who waited for what at the end.
+#[must_use]
+pub fn waterfall(traced: &Traced) -> String {
+    let trace = traced.trace;
+    let mut text = format!(
+        "{}\nissued after {}, delivered after {}; {} on {}\n",
+        traced.about(),
+        figures::time(traced.sample.issue.as_ns()),
+        figures::time(traced.sample.delivered.as_ns()),
+        figures::counted(trace.frames.len(), "TLP"),
+        figures::counted(links(trace), "link")
+    );
+    for gap in traced.gaps() {
+        text += &format!("{gap}\n");
+    }
+    let ends = trace.frames.iter().map(|frame| frame.arrives).chain(trace.waits.iter().map(|wait| wait.until));
+    let all = ends.max().unwrap_or(Ticks::ZERO).max(traced.sample.delivered);
+    let mut rows: Vec<Row> = trace.frames.iter().map(|frame| of_frame(trace, frame, all)).collect();
+    rows.extend(trace.waits.iter().map(|wait| Row {
+        from: wait.from,
+        until: wait.until,
+        place: wait.who.to_string(),
+        what: format!("waits: {}", words(wait.cause.name())),
+        waited: String::new(),
+        picture: picture(all, &[(wait.from, wait.until, '░')]),
+    }));
+    rows.sort_by_key(|row| row.from);
+    let columns = vec![
+        Column::figures("from ns"),
+        Column::figures("for ns"),
+        Column::words("where"),
+        Column::words("what"),
+        Column::words("waited before"),
+        Column::words(&format!("0 to {}", figures::time(all.as_ns()))),
+    ];
+    let cells = rows.into_iter().map(|row| {
+        let [from, span] = [row.from, row.until.since(row.from)].map(ns);
+        vec![from, span, row.place, row.what, row.waited, row.picture]
+    });
+    let mut grid = Grid { columns, rows: cells.collect() };
+    grid.drop_empty_columns();
+    text += "\n";
+    for line in grid.lines(None) {
+        text += line.trim_end();
+        text += "\n";
+    }
+    text + &waits(trace)
+}
+
+/// How many links have frames.
+fn links(trace: &Trace) -> usize {
+    (0..trace.links.len()).filter(|link| trace.frames.iter().any(|frame| frame.link == *link)).count()
+}
+
+fn of_frame(trace: &Trace, frame: &Frame, all: Ticks) -> Row {
+    let link = trace.links.get(frame.link).map_or("", String::as_str);
+    let what = Header::parse(&frame.tlp).map_or_else(|error| error.to_string(), |(header, _)| tlp::describe(&header));
+    let waited = frame
+        .because
+        .map(|cause| format!("{} {}", words(cause.name()), figures::time(frame.starts.since(frame.ready).as_ns())));
+    Row {
+        from: frame.starts,
+        until: frame.arrives,
+        place: format!("{link} {}", frame.direction.name()),
+        what: format!("#{} {what}", frame.request),
+        waited: waited.unwrap_or_default(),
+        picture: picture(
+            all,
+            &[(frame.ready, frame.starts, '·'), (frame.starts, frame.ends, '█'), (frame.ends, frame.arrives, '─')],
+        ),
+    }
+}
+
+/// Nanoseconds with one decimal, so that columns align.
+fn ns(span: Ticks) -> String {
+    format!("{:.1}", span.as_ns())
+}
+
+/// Spans drawn where they lie between 0 and `all`; each that lasts takes a character at the least, and later ones go over
+/// earlier ones, but for those that fly.
+fn picture(all: Ticks, spans: &[(Ticks, Ticks, char)]) -> String {
+    let mut cells = vec![' '; PICTURE as usize];
+    let place = |at: Ticks| (u128::from(at.0) * u128::from(PICTURE)).checked_div(u128::from(all.0)).unwrap_or(0);
+    for (from, until, sign) in spans.iter().filter(|(from, until, _)| from < until) {
+        let first = (place(*from) as usize).min(cells.len() - 1);
+        let behind = (place(Ticks(until.0 - 1)) as usize + 1).clamp(first + 1, cells.len());
+        for cell in &mut cells[first..behind] {
+            if *sign != '─' || *cell == ' ' {
+                *cell = *sign;
+            }
+        }
+    }
+    cells.into_iter().collect::<String>().trim_end().to_owned()
+}
+
+/// Who waited for what and how long in all, and what each cause means.
+fn waits(trace: &Trace) -> String {
+    let mut sums: BTreeMap<Waiter, BTreeMap<usize, Ticks>> = BTreeMap::new();
+    for wait in &trace.waits {
+        *sums.entry(wait.who).or_default().entry(wait.cause.index()).or_default() += wait.until.since(wait.from);
+    }
+    let mut text = String::new();
+    for (who, causes) in &sums {
+        let mut causes: Vec<(Cause, Ticks)> =
+            causes.iter().filter_map(|(place, sum)| Some((*Cause::ALL.get(*place)?, *sum))).collect();
+        causes.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+        let said = causes.iter().map(|(cause, sum)| format!("{} {}", words(cause.name()), figures::time(sum.as_ns())));
+        text += &format!("\n{who} waited: {}", said.collect::<Vec<_>>().join(", "));
+    }
+    let of_links = trace.frames.iter().filter_map(|frame| frame.because).map(Cause::index);
+    let mut met: Vec<usize> = trace.waits.iter().map(|wait| wait.cause.index()).chain(of_links).collect();
+    met.sort_unstable();
+    met.dedup();
+    for cause in met.into_iter().filter_map(|place| Cause::ALL.get(place)) {
+        text += &format!("\n{}: {}", words(cause.name()), cause.explanation());
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use lanemark_machine::{Direction, Untraced, Waited};
+    use lanemark_wire::{Completion, FunctionId, MemoryRequest};
+
+    fn bytes(header: Header) -> Vec<u8> {
+        let mut bytes = vec![0; Header::MAX_BYTES];
+        let used = header.emit(&mut bytes).unwrap();
+        bytes.truncate(used);
+        bytes.resize(used + header.data_bytes() as usize, 0);
+        bytes
+    }
+
+    /// A core loads 8 B: 10 ns on the line each way, 100 ns to fly, and the completion waits 20 ns for the line.
+    pub(crate) fn load() -> Trace {
+        let at = Ticks::whole_ns;
+        let read = bytes(Header::Memory(MemoryRequest::read(FunctionId(0), 3, 0x1000, 8)));
+        let answer = bytes(Header::Completion(Completion::data(FunctionId(0x100), FunctionId(0), 3, 0, 8, 8)));
+        let frame = |direction, ready, starts, because, tlp| Frame {
+            link: 1,
+            direction,
+            request: 1,
+            ready: at(ready),
+            starts: at(starts),
+            ends: at(starts + 10),
+            arrives: at(starts + 110),
+            because,
+            tlp,
+        };
+        Trace {
+            links: vec!["other".to_owned(), "fpga0".to_owned()],
+            frames: vec![
+                frame(Direction::Downstream, 0, 0, None, read),
+                frame(Direction::Upstream, 170, 190, Some(Cause::LinkBusy), answer),
+            ],
+            waits: vec![Waited { who: Waiter::Core(2), from: at(0), until: at(300), cause: Cause::ReadRoundTrip }],
+            dropped: Untraced { frames: 7, ..Untraced::default() },
+        }
+    }
+
+    pub(crate) fn traced<'a>(trace: &'a Trace, way: &'a Way) -> Traced<'a> {
+        let sample = Sample { issue: Ticks::whole_ns(300), delivered: Ticks::whole_ns(400) };
+        let (target, question) = ("a card", "mmio_read_latency");
+        Traced { target, question, way, size_bytes: 8, passes: 1, case: (1, 3), sample, trace }
+    }
+
+    #[test]
+    fn a_waterfall_has_a_line_for_each_tlp_and_each_wait_and_says_what_is_missing() {
+        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
+        let text = waterfall(&traced(&trace, &way));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..3],
+            [
+                "mmio_read_latency of a card: UC 8, 8 B, 1 pass; case 1 of 3",
+                "issued after 300 ns, delivered after 400 ns; 2 TLPs on 1 link",
+                "7 TLPs before these are not kept",
+            ]
+        );
+        let like = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(like(lines[4]).starts_with("from ns for ns where what waited before 0 to 400 ns"), "{text}");
+        assert_eq!(
+            lines[6..9].iter().map(|line| like(line)).collect::<Vec<_>>(),
+            [
+                "0.0 110.0 fpga0 down #1 MRd 8 B at 0x1000 by 00:00.0, tag 3 █──────────",
+                "0.0 300.0 core 2 waits: read round trip ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░",
+                "190.0 110.0 fpga0 up #1 CplD 8 B from 01:00.0 for 00:00.0, tag 3 link busy 20.0 ns ··█──────────",
+            ]
+        );
+        assert_eq!(
+            lines[9..],
+            [
+                "",
+                "core 2 waited: read round trip 300 ns",
+                "link busy: the link is busy",
+                "read round trip: the completion of a read is on its way",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_trace_without_anything_is_a_few_lines() {
+        let (trace, way) = (Trace::default(), crate::fixture::way("uc", "8", None));
+        let text = waterfall(&Traced { passes: 2, case: (1, 1), ..traced(&trace, &way) });
+        assert!(text.starts_with("mmio_read_latency of a card: UC 8, 8 B, 2 passes\n"), "{text}");
+        assert!(text.contains("0 TLPs on 0 links\n"), "{text}");
+    }
+
+    #[test]
+    fn spans_are_drawn_where_they_lie() {
+        let at = Ticks::whole_ns;
+        assert_eq!(picture(at(40), &[(at(0), at(40), '░')]), "░".repeat(40));
+        assert_eq!(picture(at(40), &[(at(39), at(40), '█')]), format!("{}█", " ".repeat(39)));
+        assert_eq!(picture(at(4000), &[(at(1), at(2), '█')]), "█", "what lasts is seen");
+        assert_eq!(picture(at(40), &[(at(3), at(3), '·')]), "", "what does not is not");
+        let frame = [(at(2), at(4), '·'), (at(4), at(5), '█'), (at(5), at(8), '─')];
+        assert_eq!(picture(at(40), &frame), "  ··█───");
+        assert_eq!(picture(Ticks::ZERO, &[(at(0), at(1), '█')]), "█", "an empty trace has no length");
+    }
+}

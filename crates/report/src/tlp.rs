@@ -1,0 +1,82 @@
+//! A TLP in a line.
+
+use lanemark_wire::{CompletionStatus, Header};
+
+/// Kind, size and where to: short enough for a slice of a viewer.
+pub(crate) fn name(header: &Header) -> String {
+    let kind = header.kind().name();
+    match header {
+        Header::Memory(request) => match request.span() {
+            Some((_, bytes)) => format!("{kind} {bytes} B"),
+            None => format!("{kind} {} DW with holes", request.length),
+        },
+        Header::Completion(completion) => match (completion.status, completion.length) {
+            (CompletionStatus::Success, 0) => kind.to_owned(),
+            (CompletionStatus::Success, _) => {
+                let carried = u32::from(completion.length) * 4 - u32::from(completion.lower_address & 3);
+                format!("{kind} {} B", carried.min(u32::from(completion.byte_count)))
+            }
+            (status, _) => format!("{kind} {}", status_name(status)),
+        },
+        _ => match header.data_bytes() {
+            0 => kind.to_owned(),
+            bytes => format!("{kind} {bytes} B"),
+        },
+    }
+}
+
+/// What stands in its header, as one reads it aloud.
+pub(crate) fn describe(header: &Header) -> String {
+    let (name, requester, tag) = (name(header), header.requester_id(), header.tag());
+    match header {
+        Header::Memory(request) => {
+            let address = request.span().map_or(request.address, |(address, _)| address);
+            let tag = if header.kind().class() == lanemark_wire::FlowClass::Posted {
+                String::new()
+            } else {
+                format!(", tag {tag}")
+            };
+            format!("{name} at {address:#x} by {requester}{tag}")
+        }
+        Header::Completion(completion) => {
+            let carried = u32::from(completion.length) * 4;
+            let skipped = u32::from(completion.lower_address & 3);
+            let left = (u32::from(completion.byte_count) + skipped).saturating_sub(carried);
+            let left = if carried > 0 && left > 0 { format!(", {left} B to come") } else { String::new() };
+            format!("{name} from {} for {requester}, tag {tag}{left}", completion.completer_id)
+        }
+        Header::Message(_) => format!("{name} by {requester}"),
+        _ => format!("{name} by {requester}, tag {tag}"),
+    }
+}
+
+fn status_name(status: CompletionStatus) -> &'static str {
+    match status {
+        CompletionStatus::Success => "SC",
+        CompletionStatus::UnsupportedRequest => "UR",
+        CompletionStatus::RequestRetry => "RRS",
+        CompletionStatus::CompleterAbort => "CA",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_wire::{Completion, FunctionId, MemoryRequest};
+
+    const CARD: FunctionId = FunctionId(0x0100);
+
+    #[test]
+    fn each_kind_says_what_a_reader_needs() {
+        let read = Header::Memory(MemoryRequest::read(CARD, 7, 0x1003, 70));
+        assert_eq!(describe(&read), "MRd 70 B at 0x1003 by 01:00.0, tag 7");
+        let write = Header::Memory(MemoryRequest::write(CARD, 1 << 32, 4));
+        assert_eq!(describe(&write), "MWr 4 B at 0x100000000 by 01:00.0");
+        let part = Header::Completion(Completion::data(FunctionId(0), CARD, 7, 3, 70, 61));
+        assert_eq!(describe(&part), "CplD 61 B from 00:00.0 for 01:00.0, tag 7, 9 B to come");
+        let last = Header::Completion(Completion::data(FunctionId(0), CARD, 7, 64, 9, 9));
+        assert_eq!(describe(&last), "CplD 9 B from 00:00.0 for 01:00.0, tag 7");
+        let refused = Completion::without_data(FunctionId(0), CARD, 7, CompletionStatus::UnsupportedRequest);
+        assert_eq!(describe(&Header::Completion(refused)), "Cpl UR from 00:00.0 for 01:00.0, tag 7");
+    }
+}

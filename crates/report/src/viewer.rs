@@ -1,0 +1,198 @@
+//! A trace for the viewers of Perfetto and Chrome: a track for each core, each DMA engine and each direction of each link.
+//!
+//! A TLP is a slice as long as it is on the line; a wait of a core or an engine is a slice named by its cause, and a wait
+//! before a link an asynchronous slice of that link, for several can overlap. A flow joins each request with what it
+//! becomes on every link and with its completions.
+//!
+//! Source: "Trace Event Format", the JSON Object Format; times are microseconds.
+
+use crate::panel::words;
+use crate::timeline::Traced;
+use crate::tlp;
+use lanemark_machine::{Cause, Direction, Frame, Waiter};
+use lanemark_units::Ticks;
+use lanemark_wire::Header;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+const CORES: u32 = 1;
+const ENGINES: u32 = 2;
+const LINKS: u32 = 3;
+
+/// One JSON document; open it at <https://ui.perfetto.dev> or <chrome://tracing>.
+#[must_use]
+pub fn viewer_trace(traced: &Traced) -> String {
+    let trace = traced.trace;
+    let mut events = vec![process(CORES, "cores"), process(ENGINES, "DMA engines"), process(LINKS, "links")];
+    let waiters: BTreeSet<Waiter> = trace.waits.iter().map(|wait| wait.who).collect();
+    events.extend(waiters.into_iter().map(|who| thread(place_of(who), &who.to_string())));
+    let lines: BTreeSet<(usize, Direction)> = trace.frames.iter().map(|frame| (frame.link, frame.direction)).collect();
+    for (link, direction) in lines {
+        let name = trace.links.get(link).map_or("", String::as_str);
+        events.push(thread(line(link, direction), &format!("{name} {}", direction.name())));
+    }
+    for wait in &trace.waits {
+        let (process, thread) = place_of(wait.who);
+        events.push(json!({
+            "name": words(wait.cause.name()), "cat": "wait", "ph": "X", "cname": colour(wait.cause),
+            "pid": process, "tid": thread, "ts": us(wait.from), "dur": us(wait.until.since(wait.from)),
+            "args": {"because": wait.cause.explanation()},
+        }));
+    }
+    for (number, frame) in trace.frames.iter().enumerate() {
+        of_frame(&mut events, number, frame);
+    }
+    flows(&mut events, &trace.frames);
+    let document = json!({
+        "displayTimeUnit": "ns",
+        "otherData": {"about": traced.about(), "gaps": traced.gaps()},
+        "traceEvents": events,
+    });
+    document.to_string() + "\n"
+}
+
+fn process(number: u32, name: &str) -> Value {
+    json!({"name": "process_name", "ph": "M", "pid": number, "args": {"name": name}})
+}
+
+fn thread((process, thread): (u32, u32), name: &str) -> Value {
+    json!({"name": "thread_name", "ph": "M", "pid": process, "tid": thread, "args": {"name": name}})
+}
+
+const fn place_of(who: Waiter) -> (u32, u32) {
+    match who {
+        Waiter::Core(number) => (CORES, number),
+        Waiter::Engine(card) => (ENGINES, card),
+    }
+}
+
+const fn line(link: usize, direction: Direction) -> (u32, u32) {
+    (LINKS, link as u32 * 2 + direction as u32)
+}
+
+fn us(at: Ticks) -> f64 {
+    at.as_ns() / 1000.0
+}
+
+fn of_frame(events: &mut Vec<Value>, number: usize, frame: &Frame) {
+    let (process, thread) = line(frame.link, frame.direction);
+    let (name, what) = match Header::parse(&frame.tlp) {
+        Ok((header, _)) => (tlp::name(&header), tlp::describe(&header)),
+        Err(error) => ("?".to_owned(), error.to_string()),
+    };
+    if let Some(cause) = frame.because.filter(|_| frame.ready < frame.starts) {
+        for (phase, at) in [("b", frame.ready), ("e", frame.starts)] {
+            events.push(json!({
+                "name": words(cause.name()), "cat": "wait", "ph": phase, "id": number, "cname": colour(cause),
+                "pid": process, "tid": thread, "ts": us(at), "args": {"for": what, "because": cause.explanation()},
+            }));
+        }
+    }
+    events.push(json!({
+        "name": name, "cat": "tlp", "ph": "X", "pid": process, "tid": thread,
+        "ts": us(frame.starts), "dur": us(frame.ends.since(frame.starts)),
+        "args": {"tlp": what, "request": frame.request, "arrives_ns": frame.arrives.as_ns()},
+    }));
+}
+
+/// An arrow from each frame of a request to the next, from its first to its last completion.
+fn flows(events: &mut Vec<Value>, frames: &[Frame]) {
+    let mut ways: BTreeMap<u64, Vec<&Frame>> = BTreeMap::new();
+    for frame in frames {
+        ways.entry(frame.request).or_default().push(frame);
+    }
+    for (request, way) in ways.into_iter().filter(|(_, way)| way.len() > 1) {
+        for (place, frame) in way.iter().enumerate() {
+            let phase = match place {
+                0 => "s",
+                _ if place + 1 == way.len() => "f",
+                _ => "t",
+            };
+            let (process, thread) = line(frame.link, frame.direction);
+            events.push(json!({
+                "name": "request", "cat": "request", "ph": phase, "id": request, "bp": "e",
+                "pid": process, "tid": thread, "ts": us(frame.starts),
+            }));
+        }
+    }
+}
+
+/// A colour of Chrome's viewer, by what the cause is about; Perfetto makes its own of the name.
+const fn colour(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Issue | Cause::Driver => "thread_state_running",
+        Cause::StrongOrder | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
+        Cause::Buffers | Cause::Tag | Cause::Replay | Cause::Descriptor => "bad",
+        Cause::RootComplex => "yellow",
+        Cause::LinkBusy => "good",
+        Cause::Credit => "olive",
+        Cause::Device | Cause::Engine => "terrible",
+        Cause::ReadRoundTrip | Cause::Transit | Cause::Transfer | Cause::Interrupt => "thread_state_iowait",
+        // One that came later.
+        _ => "grey",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::tests::{load, traced};
+
+    fn events() -> Vec<Value> {
+        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
+        let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &way))).unwrap();
+        assert_eq!(document["displayTimeUnit"], "ns");
+        assert_eq!(document["otherData"]["gaps"], json!(["7 TLPs before these are not kept"]));
+        document["traceEvents"].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn each_core_and_each_direction_of_a_link_is_a_track_with_its_name() {
+        let events = events();
+        let name_of = |process: u32, thread: u32| {
+            let is_it =
+                |event: &&Value| event["name"] == "thread_name" && event["pid"] == process && event["tid"] == thread;
+            events.iter().find(is_it).map(|event| event["args"]["name"].clone())
+        };
+        assert_eq!(name_of(CORES, 2), Some(json!("core 2")));
+        assert_eq!((name_of(LINKS, 2), name_of(LINKS, 3)), (Some(json!("fpga0 down")), Some(json!("fpga0 up"))));
+        assert_eq!(name_of(LINKS, 0), None, "a link that nothing crossed has none");
+        for event in events.iter().filter(|event| event["ph"] != "M") {
+            let number = |key: &str| event[key].as_u64().unwrap() as u32;
+            assert!(name_of(number("pid"), number("tid")).is_some(), "{event}");
+        }
+    }
+
+    #[test]
+    fn slices_are_as_long_as_the_line_is_busy_or_somebody_waits() {
+        let slices: Vec<(Value, Value, Value)> = (events().into_iter())
+            .filter(|event| event["ph"] == "X")
+            .map(|event| (event["name"].clone(), event["ts"].clone(), event["dur"].clone()))
+            .collect();
+        let expected = [
+            (json!("read round trip"), json!(0.0), json!(0.3)),
+            (json!("MRd 8 B"), json!(0.0), json!(0.01)),
+            (json!("CplD 8 B"), json!(0.19), json!(0.01)),
+        ];
+        assert_eq!(slices, expected);
+    }
+
+    #[test]
+    fn a_flow_goes_from_a_request_to_its_completion_and_a_wait_stands_before_a_link() {
+        let events = events();
+        let of = |kind: &str| -> Vec<(Value, Value, Value)> {
+            let all = events.iter().filter(|event| event["cat"] == kind && event["ph"] != "X");
+            all.map(|event| (event["ph"].clone(), event["tid"].clone(), event["ts"].clone())).collect()
+        };
+        let flow = [(json!("s"), json!(2), json!(0.0)), (json!("f"), json!(3), json!(0.19))];
+        assert_eq!(of("request"), flow);
+        assert_eq!(of("wait"), [(json!("b"), json!(3), json!(0.17)), (json!("e"), json!(3), json!(0.19))]);
+    }
+
+    #[test]
+    fn every_cause_has_a_colour() {
+        for cause in Cause::ALL {
+            assert_ne!(colour(cause), "grey", "{cause:?}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What the links of a board carried.
+
+use super::{Board, Direction};
+use lanemark_units::Ticks;
+
+/// What one direction of a link carried since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// Time of TLPs on the line.
+    pub tlps: Ticks,
+    /// Time of DLLPs.
+    pub dllps: Ticks,
+    /// Bytes of payload.
+    pub payload_bytes: u64,
+}
+
+impl Board {
+    /// What each direction of each link carried until now, link after link, that down first.
+    #[must_use]
+    pub fn carried(&self) -> Vec<Carried> {
+        let of = |line: &Direction| {
+            let [tlps, dllps] = line.transmitter.carried(self.now);
+            Carried { tlps, dllps, payload_bytes: line.transmitter.crossed.payload_bytes }
+        };
+        self.directions.iter().map(of).collect()
+    }
+
+    /// What hangs below each link, by its name in the platform.
+    #[must_use]
+    pub fn link_names(&self) -> Vec<&str> {
+        self.ports.iter().step_by(2).map(|[_, lower]| lower.name.as_str()).collect()
+    }
+}

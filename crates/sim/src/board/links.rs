@@ -1,0 +1,222 @@
+//! How a board moves TLPs and DLLPs over its links: who has room again, and who is at the other end.
+
+use super::{Board, FIRST_CARD, OUTSIDE};
+use crate::malformed::Malformed;
+use crate::observer::Went;
+use crate::part::credit::Cost;
+use crate::part::dllp::DllpKind;
+use crate::part::link::Sent;
+use crate::ports::{Port, endpoint_input, root_input};
+use crate::tlp::{Tlp, TlpKind};
+use crate::topology::End;
+use lanemark_machine::Cause;
+use lanemark_units::Ticks;
+
+impl Board {
+    #[inline]
+    pub(super) fn refresh(&mut self, direction: usize) {
+        let due = self.directions[direction].transmitter.due();
+        let awaited = std::mem::replace(&mut self.directions[direction].awaits_dllp, due.awaits_dllp);
+        self.set_send(direction, due.at);
+        if awaited || due.awaits_dllp {
+            self.set_send(direction ^ 1, self.directions[direction ^ 1].transmitter.due().at);
+        }
+    }
+
+    /// A direction has something to do when its next TLP can go, or a DLLP that the other end waits for.
+    #[inline]
+    pub(super) fn set_send(&mut self, direction: usize, next_tlp: Ticks) {
+        let mut at = next_tlp;
+        if self.directions[direction ^ 1].awaits_dllp {
+            at = at.min(self.directions[direction].transmitter.next_dllp_at());
+        }
+        self.set(Port::Send(direction), at.max(self.now));
+    }
+
+    /// What went of a direction and the other one waits for is told.
+    #[inline]
+    pub(super) fn pass_on_dllps(&mut self, direction: usize) {
+        let other = direction ^ 1;
+        while let Some(gone) = self.directions[direction].transmitter.take_gone() {
+            self.directions[other].transmitter.told(gone);
+            if self.directions[other].awaits_dllp {
+                self.refresh(other);
+            }
+        }
+    }
+
+    /// A direction owes the other one a DLLP.
+    #[inline]
+    pub(super) fn owe(&mut self, direction: usize, kind: DllpKind, from: Ticks) {
+        self.directions[direction].transmitter.owe(self.now, kind, from);
+        self.pass_on_dllps(direction);
+        if self.directions[direction ^ 1].awaits_dllp {
+            self.refresh(direction);
+        }
+    }
+
+    #[inline]
+    pub(super) fn offer(&mut self, direction: usize, input: usize, at: Ticks, tlp: Tlp) {
+        if self.directions[direction].transmitter.offer(input, at, tlp) {
+            self.refresh(direction);
+        }
+    }
+
+    #[cold]
+    pub(super) fn observe_sent(&mut self, direction: usize, sent: &Sent) {
+        if let Some(observer) = &mut self.observer {
+            let on_line = self.directions[direction].transmitter.time_of(&sent.tlp);
+            observer.sent(Went { at: self.now, on_line, direction, sent }, &self.slab);
+        }
+    }
+
+    /// A TLP leaves for its link: whoever sent it has room again, and whoever is at the other end is told.
+    #[inline(never)]
+    pub(super) fn send(&mut self, direction: usize) {
+        let transmitter = &mut self.directions[direction].transmitter;
+        if let Some(sent) = transmitter.send(self.now) {
+            if self.observer.is_some() {
+                self.observe_sent(direction, &sent);
+            }
+            self.make_room(direction, &sent);
+            self.deliver(direction, &sent);
+        } else {
+            if let Some(at) = transmitter.take_damaged() {
+                self.owe(direction ^ 1, DllpKind::Nak, at);
+            }
+            if self.directions[direction ^ 1].awaits_dllp {
+                self.directions[direction].transmitter.settle_dllps(self.now);
+            }
+        }
+        self.pass_on_dllps(direction);
+        self.refresh(direction);
+    }
+
+    #[inline]
+    pub(super) fn make_room(&mut self, direction: usize, sent: &Sent) {
+        match self.directions[direction].from {
+            End::Root(_) if sent.input == root_input::CORES => {
+                self.waiting_requests -= 1;
+                self.root_complex.left(self.now, sent.because);
+                self.take_requests();
+            }
+            End::Root(_) if sent.input < root_input::PEERS => {}
+            End::Root(_) => {
+                let below = 2 * (sent.input - root_input::PEERS);
+                self.give_back(below + 1, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
+            }
+            End::Switch { switch, .. } => {
+                let came_by = self.switch_ports[switch][sent.input] ^ 1;
+                self.give_back(came_by, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
+            }
+            End::Endpoint(card) => {
+                if sent.input == endpoint_input::ENGINE
+                    && let Some(engine) = &mut self.endpoints[card].dma
+                {
+                    engine.left(self.now, sent.because);
+                    let due = engine.due();
+                    self.set(Port::Issue(card), due);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn deliver(&mut self, direction: usize, sent: &Sent) {
+        let line = &mut self.directions[direction];
+        let is_too_long = sent.tlp.payload_bytes() > line.most_payload;
+        if line.transmitter.counts(DllpKind::Ack) {
+            line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay);
+        }
+        self.owe(direction ^ 1, DllpKind::Ack, sent.arrives);
+        if is_too_long {
+            return self.refuse(direction, sent);
+        }
+        match self.directions[direction].to {
+            End::Endpoint(card) => self.reach_endpoint(card, sent),
+            End::Switch { switch, port } => self.forward(switch, port, sent),
+            End::Root(port) => self.reach_root(port, sent),
+        }
+    }
+
+    #[inline]
+    pub(super) fn reach_endpoint(&mut self, card: usize, sent: &Sent) {
+        let endpoint = &mut self.endpoints[card];
+        if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (sent.tlp.kind, &mut endpoint.dma) {
+            engine.arrive(sent.arrives, sent.tlp);
+            let due = engine.data_due();
+            return self.set(Port::Data(card), due);
+        }
+        endpoint.receive(sent.arrives, sent.tlp);
+        let due = endpoint.accept_due();
+        self.set(Port::Accept(card), due);
+    }
+
+    #[inline(never)]
+    pub(super) fn forward(&mut self, switch: usize, came_in_at: usize, sent: &Sent) {
+        // What is nowhere below goes up; what came from there has nowhere to go.
+        let port = self.switches[switch].routes.below(&sent.tlp).unwrap_or(0);
+        if port == came_in_at {
+            return self.lose(self.switch_ports[switch][came_in_at] ^ 1, &sent.tlp);
+        }
+        let out = self.switch_ports[switch][port];
+        let time_out = self.directions[out].transmitter.time_of(&sent.tlp);
+        let ready = self.switches[switch].ready(sent, time_out);
+        self.offer(out, came_in_at, ready, sent.tlp);
+    }
+
+    #[inline(never)]
+    pub(super) fn reach_root(&mut self, port: usize, sent: &Sent) {
+        let tlp = sent.tlp;
+        if tlp.kind.class() == lanemark_wire::FlowClass::Completion && tlp.requester < FIRST_CARD
+            || tlp.requester == OUTSIDE
+        {
+            let pushed_until = self.roots[port].port.pushed_until();
+            self.roots[port].upstream.send(sent.arrives.max(pushed_until), tlp);
+            let due = self.roots[port].upstream.due();
+            return self.set(Port::Return(port), due);
+        }
+        if let Some(other) = self.root_routes.below(&tlp) {
+            return self.offer(2 * other, root_input::PEERS + port, sent.arrives, tlp);
+        }
+        if tlp.kind.class() == lanemark_wire::FlowClass::Completion {
+            return self.lose(2 * port + 1, &tlp);
+        }
+        self.roots[port].port.receive(sent.arrives, tlp);
+        let due = self.roots[port].port.accept_due();
+        self.set(Port::Take(port), due);
+    }
+
+    /// A TLP that is too long for a port on its way is counted and gone.
+    #[cold]
+    pub(super) fn refuse(&mut self, direction: usize, sent: &Sent) {
+        Malformed::count(&mut self.malformed, sent, &self.ports[direction]);
+        self.lose(direction, &sent.tlp);
+    }
+
+    /// A TLP that leads nowhere is counted and gone.
+    #[cold]
+    pub(super) fn lose(&mut self, came_by: usize, tlp: &Tlp) {
+        self.lost += 1;
+        self.slab.give_back(tlp.payload);
+        self.give_back(came_by, Cost::of(tlp), Cause::Credit);
+    }
+
+    /// The receiver of a direction has room again.
+    #[inline]
+    pub(super) fn give_back(&mut self, direction: usize, cost: Cost, because: Cause) {
+        let (line, kind) = (&mut self.directions[direction], DllpKind::update(cost.class));
+        if !line.transmitter.counts(kind) {
+            return;
+        }
+        line.transmitter.free(kind, self.now, cost.data, because);
+        self.owe(direction ^ 1, kind, self.now);
+        if self.directions[direction].transmitter.is_exhausted(kind) {
+            self.directions[direction ^ 1].transmitter.hurry(self.now, kind);
+            self.pass_on_dllps(direction ^ 1);
+        }
+        if self.directions[direction].awaits_dllp {
+            self.refresh(direction);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Several cores that call the drivers of several cards at once: who was done when, and what the others had moved by then.
+
+use crate::board::Board;
+use crate::part::core::Core;
+use lanemark_machine::{Moved, Op, Plan, Together, Transfer};
+use lanemark_units::Ticks;
+
+/// What is watched of the lanes of a plan while they run; nothing unless each is a call for a card's transfers.
+#[derive(Debug)]
+pub(crate) struct Callers {
+    lanes: Vec<(usize, Transfer)>,
+    /// Bytes that each card had moved before.
+    before: Vec<u64>,
+    /// When the first core was done, and what each card had moved then.
+    first: Option<(Ticks, Vec<u64>)>,
+}
+
+impl Callers {
+    pub(crate) fn of(plan: &Plan, board: &Board) -> Callers {
+        let called = plan.lanes.iter().filter_map(|lane| match lane.body.as_slice() {
+            [Op::Dma(call)] => Some((lane.core as usize, call.transfer)),
+            _ => None,
+        });
+        let lanes: Vec<(usize, Transfer)> = if plan.lanes.len() > 1 { called.collect() } else { Vec::new() };
+        let lanes = if lanes.len() == plan.lanes.len() { lanes } else { Vec::new() };
+        let before = lanes.iter().map(|(_, transfer)| board.moved(transfer).0).collect();
+        Callers { lanes, before, first: None }
+    }
+
+    /// Looks whether somebody is done, its last instruction over.
+    pub(crate) fn look(&mut self, board: &Board) {
+        if self.first.is_none()
+            && let Some(at) = self.first_done(board).filter(|at| *at <= board.now())
+        {
+            self.first = Some((at, self.moved(board)));
+        }
+    }
+
+    /// When the first core is done, of those that are.
+    fn first_done(&self, board: &Board) -> Option<Ticks> {
+        let done = self.lanes.iter().map(|(core, _)| board.core(*core)).filter(|core| core.is_done());
+        done.map(Core::issued_at).min()
+    }
+
+    fn moved(&self, board: &Board) -> Vec<u64> {
+        let moved = |((_, transfer), before): (&(usize, Transfer), &u64)| board.moved(transfer).0 - before;
+        self.lanes.iter().zip(&self.before).map(moved).collect()
+    }
+
+    /// What came out, when all are done.
+    pub(crate) fn ended(&self, board: &Board, start: Ticks) -> Option<Together> {
+        // Whoever was done first may have been at its last instruction when the last of them was.
+        let (common, bytes) = self.first.clone().or_else(|| Some((self.first_done(board)?, self.moved(board))))?;
+        let each = self.lanes.iter().zip(self.moved(board)).zip(&bytes).map(|(((core, _), bytes), common_bytes)| {
+            Moved { delivered: board.core(*core).issued_at().since(start), bytes, common_bytes: *common_bytes }
+        });
+        Some(Together { common: common.since(start), each: each.collect() })
+    }
+}

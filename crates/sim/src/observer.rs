@@ -1,0 +1,355 @@
+//! Who looks at a board: keeps what crosses its links and what is waited for, up to a bound.
+//!
+//! Nothing of a simulation depends on it. A board without one looks at it with one comparison per TLP.
+//!
+//! TLPs on a board know as much as the parts need. What a header has besides is made here: function IDs (core `n` asks as
+//! function `n` of bus 0 and, beyond 256, of the buses behind it; links get the buses that follow, depth first, as firmware
+//! numbers them; what hangs at one is its device 0), who completes, and how many bytes a completion leaves to come.
+
+use crate::board::{BoardError, FIRST_CARD};
+use crate::engine::{Slab, Slot};
+use crate::part::link::Sent;
+use crate::ports::root_input;
+use crate::tlp::{Tlp, TlpKind};
+use crate::topology::End;
+use lanemark_machine::{Cause, Direction, Frame, Trace, Untraced, Waited, Waiter};
+use lanemark_platform::Platform;
+use lanemark_units::Ticks;
+use lanemark_wire::{
+    AddressType, Attr, CommonFields, Completion, CompletionStatus, FunctionId, Header, MemoryKind, MemoryRequest,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// One direction of a link, as it is seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) from: End,
+    pub(crate) to: End,
+}
+
+/// A TLP as it went.
+#[derive(Clone, Copy)]
+pub(crate) struct Went<'a> {
+    pub(crate) at: Ticks,
+    /// How long it was on the line.
+    pub(crate) on_line: Ticks,
+    pub(crate) direction: usize,
+    pub(crate) sent: &'a Sent,
+}
+
+/// Keeps the last of what happens.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    /// What all times count from.
+    origin: Ticks,
+    most: usize,
+    lines: Vec<Line>,
+    links: Vec<String>,
+    /// Of each card.
+    ids: Vec<FunctionId>,
+    /// Where the BARs of cards are, and whose.
+    bars: Vec<(u64, u64, usize)>,
+    frames: VecDeque<Frame>,
+    bytes: usize,
+    waits: VecDeque<Waited>,
+    dropped: Untraced,
+    /// How many requests there were.
+    requests: u64,
+    /// The numbers of reads by requester and tag, and of writes by where their payload is.
+    reads: BTreeMap<(u16, u16), u64>,
+    writes: BTreeMap<u32, u64>,
+    /// Bytes that are still to cross a link as answers: by link, requester and tag.
+    left: BTreeMap<(usize, u16, u16), u32>,
+}
+
+impl Observer {
+    /// Of a board with these lines, from `origin` on. It keeps `most` frames and as many waits.
+    pub(crate) fn new(
+        platform: &Platform,
+        lines: Vec<Line>,
+        bars_at: &[[u64; 6]],
+        origin: Ticks,
+        most: usize,
+    ) -> Result<Observer, BoardError> {
+        let most = most.clamp(1, Trace::MOST);
+        let bars = bars_at.iter().enumerate().flat_map(|(card, at)| {
+            platform.bars.iter().filter_map(move |bar| {
+                let start = *at.get(bar.index.value as usize)?;
+                Some((start, start + bar.size_bytes.value, card))
+            })
+        });
+        let ids = function_ids(&lines, bars_at.len(), platform.core.cores.value).ok_or_else(|| BoardError {
+            platform: platform.name.clone(),
+            because: "a trace names functions by their bus, and it has more than 256 buses".to_owned(),
+        })?;
+        Ok(Observer {
+            origin,
+            most,
+            links: lines.iter().step_by(2).map(|line| name(platform, line.to)).collect(),
+            bars: bars.collect(),
+            ids,
+            lines,
+            frames: VecDeque::new(),
+            bytes: 0,
+            waits: VecDeque::new(),
+            dropped: Untraced::default(),
+            requests: 0,
+            reads: BTreeMap::new(),
+            writes: BTreeMap::new(),
+            left: BTreeMap::new(),
+        })
+    }
+
+    /// What it has seen.
+    pub(crate) fn into_trace(self) -> Trace {
+        let (frames, waits) = (self.frames.into(), self.waits.into());
+        Trace { links: self.links, frames, waits, dropped: self.dropped }
+    }
+
+    /// A TLP went.
+    pub(crate) fn sent(&mut self, went: Went<'_>, slab: &Slab) {
+        let Went { at, on_line, direction, sent } = went;
+        let link = direction / 2;
+        let request = self.number(direction, sent);
+        let Some(tlp) = self.encode(link, &sent.tlp, slab) else {
+            self.dropped.illegal += 1;
+            return;
+        };
+        self.bytes += tlp.len();
+        self.frames.push_back(Frame {
+            link,
+            direction: if direction.is_multiple_of(2) { Direction::Downstream } else { Direction::Upstream },
+            request,
+            ready: sent.ready.min(at).since(self.origin),
+            starts: at.since(self.origin),
+            ends: (at + on_line).since(self.origin),
+            arrives: sent.arrives.since(self.origin),
+            because: sent.because,
+            tlp,
+        });
+        while self.frames.len() > self.most || self.bytes > Trace::MOST_BYTES {
+            let Some(oldest) = self.frames.pop_front() else { break };
+            self.bytes -= oldest.tlp.len();
+            self.dropped.frames += 1;
+        }
+    }
+
+    /// Somebody's counters of waits grew from `before` to `after`; the last wait was over at `now`, and what the kernel does
+    /// begins then.
+    pub(crate) fn waited(
+        &mut self,
+        who: Waiter,
+        now: Ticks,
+        before: &[Ticks; Cause::ALL.len()],
+        after: &[Ticks; Cause::ALL.len()],
+    ) {
+        for (cause, (before, after)) in Cause::ALL.into_iter().zip(before.iter().zip(after)) {
+            let span = after.since(*before);
+            if span == Ticks::ZERO {
+                continue;
+            }
+            let (from, until) = if cause == Cause::Driver { (now, now + span) } else { (Ticks(now.0 - span.0), now) };
+            let (from, until) = (from.since(self.origin), until.since(self.origin));
+            self.waits.push_back(Waited { who, from, until, cause });
+        }
+        while self.waits.len() > self.most {
+            self.waits.pop_front();
+            self.dropped.waits += 1;
+        }
+    }
+
+    /// The number of the request that a TLP is or answers: a new one where it begins its way.
+    fn number(&mut self, direction: usize, sent: &Sent) -> u64 {
+        let tlp = &sent.tlp;
+        let begins = match self.lines[direction].from {
+            End::Root(_) => sent.input == root_input::CORES,
+            End::Endpoint(_) => true,
+            End::Switch { .. } => false,
+        };
+        let known = match tlp.kind {
+            TlpKind::MRd | TlpKind::MWr if begins => None,
+            TlpKind::MWr => self.writes.get(&tlp.payload.number()).copied(),
+            TlpKind::MRd | TlpKind::CplD | TlpKind::Cpl => self.reads.get(&(tlp.requester, tlp.tag)).copied(),
+        };
+        known.unwrap_or_else(|| {
+            self.requests += 1;
+            if tlp.kind == TlpKind::MWr {
+                self.writes.insert(tlp.payload.number(), self.requests);
+            } else {
+                self.reads.insert((tlp.requester, tlp.tag), self.requests);
+            }
+            self.requests
+        })
+    }
+
+    /// Header and payload as bytes; `None` for what is no legal TLP.
+    fn encode(&mut self, link: usize, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
+        let header = self.header(link, tlp);
+        let mut bytes = vec![0; Header::MAX_BYTES];
+        let used = header.emit(&mut bytes).ok()?;
+        bytes.truncate(used);
+        if tlp.payload != Slot::NONE {
+            bytes.extend_from_slice(slab.bytes(tlp.payload).get(..tlp.payload_bytes() as usize)?);
+        }
+        if tlp.kind == TlpKind::MWr {
+            // What is not enabled is whatever lay there.
+            let last_dw = bytes.len().checked_sub(4)?;
+            blank(bytes.get_mut(used..used + 4)?, tlp.first_be);
+            if tlp.length_dw > 1 {
+                blank(bytes.get_mut(last_dw..)?, tlp.last_be);
+            }
+        }
+        Some(bytes)
+    }
+
+    fn header(&mut self, link: usize, tlp: &Tlp) -> Header {
+        let attr = Attr { relaxed_ordering: tlp.relaxed, id_based_ordering: tlp.id_based, ..Attr::default() };
+        let common = CommonFields { attr, ..CommonFields::default() };
+        let (requester_id, tag) = (self.id(tlp.requester), tag(tlp));
+        let key = (link, tlp.requester, tlp.tag);
+        let request = |kind| {
+            let Tlp { address, length_dw: length, first_be, last_be, .. } = *tlp;
+            let at = AddressType::Untranslated;
+            Header::Memory(MemoryRequest {
+                common,
+                kind,
+                requester_id,
+                tag,
+                address,
+                length,
+                first_be,
+                last_be,
+                at,
+                th: None,
+            })
+        };
+        match tlp.kind {
+            TlpKind::MWr => request(MemoryKind::MWr),
+            TlpKind::MRd => {
+                self.left.insert(key, tlp.enabled_bytes());
+                request(MemoryKind::MRd)
+            }
+            TlpKind::CplD => {
+                let bytes = tlp.enabled_bytes();
+                let left = self.left.get(&key).copied().unwrap_or(bytes).max(bytes);
+                self.left.insert(key, left - bytes);
+                let lower_address = (tlp.address as u8 & 0x7C) + tlp.first_be.trailing_zeros().min(3) as u8;
+                let completer = self.completer(tlp.address);
+                let data = Completion::data(completer, requester_id, tag, lower_address, left as u16, bytes as u16);
+                Header::Completion(Completion { common, ..data })
+            }
+            TlpKind::Cpl => {
+                let status = CompletionStatus::UnsupportedRequest;
+                let refusal = Completion::without_data(self.completer(tlp.address), requester_id, tag, status);
+                Header::Completion(Completion { common, ..refusal })
+            }
+        }
+    }
+
+    fn id(&self, requester: u16) -> FunctionId {
+        let card = requester.checked_sub(FIRST_CARD).and_then(|card| self.ids.get(usize::from(card)));
+        card.copied().unwrap_or(FunctionId(requester))
+    }
+
+    /// Who answers for an address: the card whose BAR it is in, else the root complex.
+    fn completer(&self, address: u64) -> FunctionId {
+        let found = self.bars.iter().find(|(start, end, _)| (*start..*end).contains(&address));
+        found.and_then(|(.., card)| self.ids.get(*card)).copied().unwrap_or_default()
+    }
+}
+
+/// Clears the bytes of a DW that are not enabled.
+fn blank(dw: &mut [u8], enabled: u8) {
+    for (place, byte) in dw.iter_mut().enumerate() {
+        if enabled >> place & 1 == 0 {
+            *byte = 0;
+        }
+    }
+}
+
+/// The tag on the link: cores mark theirs by what they are for, and a posted request needs none.
+fn tag(tlp: &Tlp) -> u16 {
+    match tlp.kind {
+        TlpKind::MWr => 0,
+        _ if tlp.requester < FIRST_CARD => tlp.tag & 0x3FFF,
+        _ => tlp.tag,
+    }
+}
+
+/// What hangs below a link.
+fn name(platform: &Platform, below: End) -> String {
+    let found = match below {
+        End::Switch { switch, .. } => platform.switches.get(switch).map(|switch| &switch.name),
+        End::Endpoint(card) => platform.slots.get(card).map(|slot| &slot.name),
+        End::Root(_) => None,
+    };
+    found.cloned().unwrap_or_else(|| "card".to_owned())
+}
+
+/// The function of each card: buses are given to links depth first, behind those of the cores. `None` if they do not last.
+fn function_ids(lines: &[Line], cards: usize, cores: u32) -> Option<Vec<FunctionId>> {
+    let mut ids = vec![FunctionId::default(); cards];
+    let mut bus = cores.saturating_sub(1) / 256;
+    // Directions down that leave such an end, the last first.
+    let down_from = |is_it: &dyn Fn(&End) -> bool| -> Vec<usize> {
+        (0..lines.len()).step_by(2).rev().filter(|down| is_it(&lines[*down].from)).collect()
+    };
+    // Those whose lower end is to be numbered, the next one last.
+    let mut next = down_from(&|end| matches!(end, End::Root(_)));
+    while let Some(down) = next.pop() {
+        bus += 1;
+        match lines[down].to {
+            End::Endpoint(card) => *ids.get_mut(card)? = FunctionId::new(u8::try_from(bus).ok()?, 0, 0)?,
+            End::Switch { switch, .. } => {
+                // The bus inside it, on which its ports are.
+                bus += 1;
+                next.extend(down_from(&|end| matches!(end, End::Switch { switch: other, .. } if *other == switch)));
+            }
+            End::Root(_) => {}
+        }
+    }
+    Some(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Root ports with a card each.
+    fn cards(count: usize) -> Vec<Line> {
+        let both = |card| {
+            let (root, card) = (End::Root(card), End::Endpoint(card));
+            [Line { from: root, to: card }, Line { from: card, to: root }]
+        };
+        (0..count).flat_map(both).collect()
+    }
+
+    #[test]
+    fn buses_are_given_behind_those_of_the_cores_and_end_at_255() {
+        let ids = |count, cores| function_ids(&cards(count), count, cores);
+        assert_eq!(ids(2, 1), Some(vec![FunctionId(0x0100), FunctionId(0x0200)]));
+        assert_eq!(ids(1, 256), Some(vec![FunctionId(0x0100)]));
+        assert_eq!(ids(1, 257), Some(vec![FunctionId(0x0200)]));
+        assert_eq!(ids(255, 1).and_then(|ids| ids.last().copied()), Some(FunctionId(0xFF00)));
+        assert_eq!(ids(256, 1), None);
+        assert_eq!(ids(255, 257), None);
+    }
+
+    #[test]
+    fn a_switch_takes_a_bus_for_its_ports_and_what_is_below_it_follows() {
+        let below = |port, to| Line { from: End::Switch { switch: 0, port }, to };
+        let up = Line { from: End::Endpoint(0), to: End::Root(0) };
+        let lines = [
+            Line { from: End::Root(0), to: End::Switch { switch: 0, port: 0 } },
+            up,
+            below(1, End::Endpoint(1)),
+            up,
+            below(2, End::Endpoint(0)),
+            up,
+            Line { from: End::Root(1), to: End::Endpoint(2) },
+            up,
+        ];
+        let ids = function_ids(&lines, 3, 1).unwrap();
+        assert_eq!(ids.iter().map(|id| id.bus()).collect::<Vec<_>>(), [4, 3, 5]);
+    }
+}

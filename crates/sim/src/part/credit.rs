@@ -1,0 +1,273 @@
+//! Flow-control credits of one direction, and the places of its replay buffer, which return in the same way.
+//!
+//! Ports: [`Account::covered_at`] says when there is enough for a TLP, [`Account::take`] takes it; the receiver has room
+//! again with [`Account::free`], which is known here when the DLLP that says so comes: [`Account::told`].
+//!
+//! What comes back lies in a line of its own and is counted when the next TLP goes: no event is needed for it, because
+//! the times at which it comes are known.
+
+use crate::engine::Wire;
+use crate::part::dllp::DllpKind;
+use crate::tlp::Tlp;
+use lanemark_machine::Cause;
+use lanemark_units::Ticks;
+use lanemark_wire::FlowClass;
+use std::collections::VecDeque;
+
+/// Credits of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Headers: TLPs.
+    pub header: u32,
+    /// Data, 16 B each.
+    pub data: u32,
+}
+
+impl Pool {
+    /// More than anybody uses: what `infinite` is at initialisation.
+    pub const INFINITE: Pool = Pool { header: u32::MAX / 2, data: u32::MAX / 2 };
+
+    const fn covers(self, data: u32) -> bool {
+        self.header >= 1 && self.data >= data
+    }
+}
+
+/// Flow-control credits by class, in the order of [`FlowClass::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credits(pub [Pool; FlowClass::ALL.len()]);
+
+impl Credits {
+    /// Of every class without an end.
+    pub const INFINITE: Credits = Credits([Pool::INFINITE; FlowClass::ALL.len()]);
+}
+
+/// What one TLP takes: a header of its class, and so much data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Its class.
+    pub class: FlowClass,
+    /// Data credits of 16 B.
+    pub data: u32,
+}
+
+impl Cost {
+    /// Of this TLP.
+    #[must_use]
+    pub const fn of(tlp: &Tlp) -> Cost {
+        Cost { class: tlp.kind.class(), data: tlp.payload_bytes().div_ceil(16) }
+    }
+}
+
+/// When there is enough, and what it waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Covered {
+    /// Then; never, while too little is on its way back.
+    pub at: Ticks,
+    /// Nothing, if it is there already.
+    pub because: Option<Cause>,
+}
+
+/// Room at the receiver that its sender does not know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Freed {
+    from: Ticks,
+    data: u32,
+    because: Cause,
+}
+
+/// What one DLLP brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Returned {
+    pool: usize,
+    back: Pool,
+    because: Cause,
+}
+
+/// Credits and replay buffer, by [`DllpKind::pool`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    left: [Pool; DllpKind::POOLS],
+    /// Whether each has an end.
+    is_counted: [bool; DllpKind::POOLS],
+    freed: [VecDeque<Freed>; DllpKind::POOLS],
+    returning: Wire<Returned>,
+    /// When the last DLLP for each went, and when it comes.
+    last: [Option<(Ticks, Ticks)>; DllpKind::POOLS],
+}
+
+const REPLAY: usize = DllpKind::Ack.pool();
+
+impl Account {
+    /// All of what the receiver advertised, and an empty replay buffer of so many TLPs.
+    #[must_use]
+    pub fn new(credits: &Credits, replay_tlps: u32) -> Account {
+        let mut left = [Pool { header: replay_tlps, data: Pool::INFINITE.data }; DllpKind::POOLS];
+        for class in FlowClass::ALL {
+            left[DllpKind::update(class).pool()] = credits.0[class as usize];
+        }
+        Account {
+            left,
+            is_counted: left.map(|pool| pool.header < Pool::INFINITE.header || pool.data < Pool::INFINITE.data),
+            freed: std::array::from_fn(|_| VecDeque::new()),
+            returning: Wire::default(),
+            last: [None; DllpKind::POOLS],
+        }
+    }
+
+    /// Whether what a DLLP of this kind returns has an end.
+    #[inline]
+    #[must_use]
+    pub fn counts(&self, kind: DllpKind) -> bool {
+        self.is_counted[kind.pool()]
+    }
+
+    /// When there is enough for `cost`, and what it waits for.
+    #[inline]
+    #[must_use]
+    pub fn covered_at(&self, cost: Cost) -> Covered {
+        let credits = self.pool_covers(DllpKind::update(cost.class).pool(), cost.data);
+        if !self.is_counted[REPLAY] {
+            return credits;
+        }
+        let room = self.pool_covers(REPLAY, 0);
+        if room.at > credits.at { room } else { credits }
+    }
+
+    #[inline]
+    fn pool_covers(&self, pool: usize, data: u32) -> Covered {
+        let mut have = self.left[pool];
+        if have.covers(data) {
+            return Covered { at: Ticks::ZERO, because: None };
+        }
+        for (at, returned) in self.returning.iter().filter(|(_, returned)| returned.pool == pool) {
+            have.header += returned.back.header;
+            have.data += returned.back.data;
+            if have.covers(data) {
+                return Covered { at: *at, because: Some(returned.because) };
+            }
+        }
+        Covered { at: Ticks::NEVER, because: None }
+    }
+
+    /// A TLP of this cost goes.
+    #[inline]
+    pub fn take(&mut self, cost: Cost) {
+        let pool = DllpKind::update(cost.class).pool();
+        if self.is_counted[pool] {
+            self.left[pool].header -= 1;
+            self.left[pool].data -= cost.data;
+        }
+        if self.is_counted[REPLAY] {
+            self.left[REPLAY].header -= 1;
+        }
+    }
+
+    /// Whether all that the receiver granted is taken, or too little is left for a payload of `most` data credits: then it
+    /// must tell of more at once.
+    ///
+    /// Source: PCI Express Base Specification 5.0, section 2.6.1.2, on when an `UpdateFC` must be scheduled.
+    #[inline]
+    #[must_use]
+    pub fn is_exhausted(&self, kind: DllpKind, most: u32) -> bool {
+        let pool = kind.pool();
+        let granted = self.returning.iter().filter(|(_, returned)| returned.pool == pool);
+        let left = granted.fold(self.left[pool], |left, (_, returned)| Pool {
+            header: left.header + returned.back.header,
+            data: left.data + returned.back.data,
+        });
+        left.header == 0 || left.data < most
+    }
+
+    /// The receiver has room again from `from` on, and says so by a DLLP of this kind; `because` says why no earlier.
+    #[inline]
+    pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
+        let pool = kind.pool();
+        match self.last[pool] {
+            // A DLLP that went at this very time tells of it.
+            Some((went, comes)) if from <= went => {
+                let back = Pool { header: 1, data };
+                self.returning.send(comes.max(self.returning.last_due()), Returned { pool, back, because });
+            }
+            _ => self.freed[pool].push_back(Freed { from, data, because }),
+        }
+    }
+
+    /// A DLLP of this kind that went at `went` comes at `at`: it tells of all room there was when it went.
+    #[inline]
+    pub fn told(&mut self, kind: DllpKind, went: Ticks, at: Ticks) {
+        let pool = kind.pool();
+        self.last[pool] = Some((went, at));
+        let mut back = Pool { header: 0, data: 0 };
+        let mut because = Cause::Credit;
+        while let Some(freed) = self.freed[pool].front().copied().filter(|freed| freed.from <= went) {
+            self.freed[pool].pop_front();
+            back = Pool { header: back.header + 1, data: back.data + freed.data };
+            because = freed.because;
+        }
+        if back.header > 0 {
+            self.returning.send(at, Returned { pool, back, because });
+        }
+    }
+
+    /// When the last of what is on its way comes; zero if nothing is.
+    #[must_use]
+    pub fn last_due(&self) -> Ticks {
+        self.returning.last_due()
+    }
+
+    /// Counts what has come.
+    #[inline]
+    pub fn collect(&mut self, now: Ticks) {
+        while let Some(returned) = self.returning.take(now) {
+            let left = &mut self.left[returned.pool];
+            left.header += returned.back.header;
+            left.data += returned.back.data;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Cost = Cost { class: FlowClass::Posted, data: 4 };
+    const KIND: DllpKind = DllpKind::UpdatePosted;
+
+    fn account(header: u32, data: u32, replay_tlps: u32) -> Account {
+        let posted = Pool { header, data };
+        Account::new(&Credits([posted, Pool::INFINITE, Pool::INFINITE]), replay_tlps)
+    }
+
+    #[test]
+    fn the_last_header_or_the_last_data_credit_covers_and_one_less_does_not() {
+        for (header, data, covers) in [(1, 4, true), (0, 4, false), (1, 3, false)] {
+            let at = account(header, data, Pool::INFINITE.header).covered_at(ONE).at;
+            assert_eq!(at == Ticks::ZERO, covers, "{header} and {data}");
+        }
+    }
+
+    #[test]
+    fn room_is_known_when_the_dllp_comes_that_went_after_it_and_not_by_one_that_went_before() {
+        let mut account = account(1, 4, Pool::INFINITE.header);
+        account.take(ONE);
+        account.free(KIND, Ticks(10), 4, Cause::Device);
+        account.told(KIND, Ticks(9), Ticks(19));
+        assert_eq!(account.covered_at(ONE).at, Ticks::NEVER);
+        account.told(KIND, Ticks(10), Ticks(20));
+        assert_eq!(account.covered_at(ONE), Covered { at: Ticks(20), because: Some(Cause::Device) });
+        account.collect(Ticks(19));
+        assert_eq!(account.covered_at(ONE).at, Ticks(20));
+        account.collect(Ticks(20));
+        assert_eq!(account.covered_at(ONE), Covered { at: Ticks::ZERO, because: None });
+    }
+
+    #[test]
+    fn a_full_replay_buffer_waits_for_the_acknowledgment_whatever_the_credits() {
+        let mut account = account(9, 99, 1);
+        account.take(ONE);
+        assert_eq!(account.covered_at(ONE).at, Ticks::NEVER);
+        account.free(DllpKind::Ack, Ticks(5), 0, Cause::Replay);
+        account.told(DllpKind::Ack, Ticks(7), Ticks(9));
+        assert_eq!(account.covered_at(ONE), Covered { at: Ticks(9), because: Some(Cause::Replay) });
+    }
+}

@@ -1,0 +1,347 @@
+//! What goes on one direction of a link between TLPs: DLLPs that the other direction makes necessary, and SKP ordered
+//! sets; and when.
+//!
+//! Ports: [`Dllps::owe`] says from when on one can go; [`Dllps::before`] lets those go that go before a TLP; what the other
+//! end hears is in [`Dllps::gone`].
+//!
+//! A `Nak`, an ordered set and credits that somebody has none left of go as soon as the line is free. Others do too, but before the next TLP only when they can wait
+//! no longer, and one that goes stands for all of its kind that are owed by then. All of them wait equally long, so the
+//! order in which they can go is the order in which they must.
+
+use lanemark_units::Ticks;
+use lanemark_wire::FlowClass;
+use std::collections::VecDeque;
+
+/// What kind of DLLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DllpKind {
+    /// `Ack`.
+    Ack,
+    /// `UpdateFC` of posted requests.
+    UpdatePosted,
+    /// `UpdateFC` of non-posted requests.
+    UpdateNonPosted,
+    /// `UpdateFC` of completions.
+    UpdateCompletion,
+    /// `Nak`.
+    Nak,
+}
+
+impl DllpKind {
+    /// How many kinds return something.
+    pub const POOLS: usize = 4;
+    const RETURNING: [DllpKind; DllpKind::POOLS] =
+        [DllpKind::Ack, DllpKind::UpdatePosted, DllpKind::UpdateNonPosted, DllpKind::UpdateCompletion];
+
+    /// That which returns credits of a class.
+    #[must_use]
+    pub const fn update(class: FlowClass) -> DllpKind {
+        match class {
+            FlowClass::Posted => DllpKind::UpdatePosted,
+            FlowClass::NonPosted => DllpKind::UpdateNonPosted,
+            FlowClass::Completion => DllpKind::UpdateCompletion,
+        }
+    }
+
+    /// Its place among those that return something.
+    #[must_use]
+    pub const fn pool(self) -> usize {
+        self as usize
+    }
+}
+
+/// SKP ordered sets: how often, and how long one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skp {
+    /// From one to the next.
+    pub interval: Ticks,
+    /// Of the line.
+    pub time: Ticks,
+}
+
+/// What never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// How long one waits at the most.
+    pub patience: Ticks,
+    /// How long one takes on the line.
+    pub time: Ticks,
+    /// From its last bit to what it does at the other end.
+    pub latency: Ticks,
+    /// Whether somebody there waits for `Ack`s.
+    pub hears_acks: bool,
+    /// Ordered sets, if they are simulated.
+    pub skp: Option<Skp>,
+}
+
+/// When a TLP can go after what goes before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// When the line is free.
+    pub busy_until: Ticks,
+    /// How many DLLPs went.
+    pub count: u64,
+}
+
+/// One that went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// What it is.
+    pub kind: DllpKind,
+    /// When.
+    pub went: Ticks,
+    /// When the other end knows.
+    pub comes: Ticks,
+}
+
+/// DLLPs that are owed and have not gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dllps {
+    spec: Spec,
+    /// From when on each can go, by kind.
+    owed: [VecDeque<Ticks>; DllpKind::POOLS],
+    /// The first of each; [`Ticks::NEVER`] without.
+    first: [Ticks; DllpKind::POOLS],
+    /// When the last of each kind went: what was owed by then went with it.
+    last: [Option<Ticks>; DllpKind::POOLS],
+    /// From when on a `Nak` and credits of each kind cannot wait, and the next ordered set.
+    nak: Ticks,
+    hurried: [Ticks; DllpKind::POOLS],
+    skp: Ticks,
+    /// The first of these.
+    urgent: Ticks,
+    /// What went and somebody waits for, until it is told.
+    pub gone: VecDeque<Gone>,
+}
+
+impl Dllps {
+    /// None owed; the first ordered set is due after an interval.
+    #[must_use]
+    pub fn new(spec: Spec) -> Dllps {
+        Dllps {
+            spec,
+            owed: std::array::from_fn(|_| VecDeque::with_capacity(64)),
+            first: [Ticks::NEVER; DllpKind::POOLS],
+            last: [None; DllpKind::POOLS],
+            nak: Ticks::NEVER,
+            hurried: [Ticks::NEVER; DllpKind::POOLS],
+            skp: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
+            urgent: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
+            gone: VecDeque::with_capacity(8),
+        }
+    }
+
+    /// One of this kind can go from `from` on, which is no earlier than for the one of its kind before it.
+    #[inline]
+    pub fn owe(&mut self, kind: DllpKind, from: Ticks) {
+        if kind == DllpKind::Nak {
+            self.nak = self.nak.min(from);
+            self.urgent = self.urgent.min(from);
+            return;
+        }
+        let kind = kind.pool();
+        let owed = &mut self.owed[kind];
+        // One that may go at the same time as another of its kind is the same one.
+        if owed.back() == Some(&from) {
+            return;
+        }
+        if owed.is_empty() {
+            self.first[kind] = from;
+        }
+        owed.push_back(from);
+    }
+
+    /// One of this kind cannot wait from `from` on.
+    #[inline]
+    pub fn hurry(&mut self, kind: DllpKind, from: Ticks) {
+        let hurried = &mut self.hurried[kind.pool()];
+        *hurried = (*hurried).min(from);
+        self.urgent = self.urgent.min(from);
+    }
+
+    /// The first of those that cannot wait, and from when on.
+    #[inline]
+    fn first_hurried(&self) -> (usize, Ticks) {
+        self.hurried.iter().copied().enumerate().fold((0, Ticks::NEVER), |a, b| if b.1 < a.1 { b } else { a })
+    }
+
+    /// Whether any is.
+    #[must_use]
+    pub fn are_owed(&self) -> bool {
+        self.next_at(Ticks::ZERO) < Ticks::NEVER
+    }
+
+    /// When the next one goes on a line that is busy until `busy_until`, if no TLP does before.
+    #[must_use]
+    pub fn next_at(&self, busy_until: Ticks) -> Ticks {
+        self.next().1.min(self.nak).min(self.first_hurried().1).max(busy_until)
+    }
+
+    /// The kind of the first that is owed, and from when on.
+    #[inline]
+    fn next(&self) -> (usize, Ticks) {
+        let [a, b, c, d] = self.first;
+        let early = if b < a { (1, b) } else { (0, a) };
+        let late = if d < c { (3, d) } else { (2, c) };
+        if late.1 < early.1 { late } else { early }
+    }
+
+    #[inline]
+    fn forget_first(&mut self, kind: usize) {
+        let owed = &mut self.owed[kind];
+        owed.pop_front();
+        self.first[kind] = owed.front().copied().unwrap_or(Ticks::NEVER);
+    }
+
+    fn tell(&mut self, kind: DllpKind, went: Ticks) {
+        self.gone.push_back(Gone { kind, went, comes: went + self.spec.time + self.spec.latency });
+    }
+
+    /// Lets those go that go before a TLP which could go at `start`, on a line that is busy until `busy_until`: those that
+    /// find the line free before it, and those that can wait no longer.
+    #[inline]
+    pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> Before {
+        let mut before = Before { busy_until, count: 0 };
+        // What one brings is known when it goes, so none is decided upon before the line is free for it.
+        while before.busy_until <= start {
+            let (kind, from) = self.next();
+            if self.urgent <= start && self.urgent <= from.max(before.busy_until) {
+                self.go_first(start.min(from), &mut before);
+                continue;
+            }
+            if from > start {
+                return before;
+            }
+            if self.last[kind].is_none_or(|last| from > last) {
+                let at = from.max(before.busy_until);
+                if at >= start && from + self.spec.patience > start {
+                    return before;
+                }
+                self.last[kind] = Some(at);
+                if self.hurried[kind] <= at {
+                    self.hurried[kind] = Ticks::NEVER;
+                    self.urgent = self.nak.min(self.skp).min(self.first_hurried().1);
+                }
+                if kind != DllpKind::Ack.pool() || self.spec.hears_acks {
+                    self.tell(DllpKind::RETURNING[kind], at);
+                }
+                before.busy_until = at + self.spec.time;
+                before.count += 1;
+            }
+            self.forget_first(kind);
+        }
+        before
+    }
+
+    /// A `Nak` or an ordered set goes; of those that find the line free and are over by `until`, only the last is looked at.
+    #[cold]
+    fn go_first(&mut self, until: Ticks, before: &mut Before) {
+        let (kind, hurried) = self.first_hurried();
+        if self.nak.min(hurried) <= self.skp {
+            let at = self.nak.min(hurried).max(before.busy_until);
+            if self.nak <= hurried {
+                self.nak = Ticks::NEVER;
+                self.tell(DllpKind::Nak, at);
+            } else {
+                self.hurried[kind] = Ticks::NEVER;
+                self.last[kind] = Some(at);
+                self.tell(DllpKind::RETURNING[kind], at);
+            }
+            before.busy_until = at + self.spec.time;
+            before.count += 1;
+        } else if let Some(Skp { interval, time }) = self.spec.skp {
+            let idle = until.min(self.nak).min(hurried);
+            if self.skp >= before.busy_until && idle > self.skp {
+                self.skp += interval * ((idle.0 - self.skp.0) / interval.0);
+            }
+            before.busy_until = self.skp.max(before.busy_until) + time;
+            self.skp += interval;
+        }
+        self.urgent = self.nak.min(self.skp).min(self.first_hurried().1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPEC: Spec = Spec { patience: Ticks(50), time: Ticks(2), latency: Ticks(7), hears_acks: false, skp: None };
+
+    /// Each waits 50, and takes 2.
+    fn owed(all: &[(DllpKind, u64)]) -> Dllps {
+        let mut dllps = Dllps::new(SPEC);
+        for (kind, from) in all {
+            dllps.owe(*kind, Ticks(*from));
+        }
+        dllps
+    }
+
+    fn gone(busy_until: u64, count: u64) -> Before {
+        Before { busy_until: Ticks(busy_until), count }
+    }
+
+    #[test]
+    fn one_that_finds_the_line_free_before_the_tlp_goes_and_at_its_start_it_waits() {
+        assert_eq!(owed(&[(DllpKind::Ack, 9)]).before(Ticks(10), Ticks(0)), gone(11, 1));
+        assert_eq!(owed(&[(DllpKind::Ack, 10)]).before(Ticks(10), Ticks(0)), gone(0, 0));
+        assert_eq!(
+            owed(&[(DllpKind::Ack, 5)]).before(Ticks(10), Ticks(10)),
+            gone(10, 0),
+            "the line is busy until then"
+        );
+    }
+
+    #[test]
+    fn one_that_has_waited_as_long_as_it_may_goes_before_the_tlp_and_a_tick_earlier_it_does_not() {
+        assert_eq!(owed(&[(DllpKind::Ack, 5)]).before(Ticks(55), Ticks(55)), gone(57, 1));
+        assert_eq!(owed(&[(DllpKind::Ack, 6)]).before(Ticks(55), Ticks(55)), gone(55, 0));
+    }
+
+    #[test]
+    fn one_that_goes_stands_for_all_of_its_kind_that_are_owed_by_then_and_for_no_other() {
+        let all = [(DllpKind::Ack, 5), (DllpKind::Ack, 20), (DllpKind::UpdatePosted, 20), (DllpKind::Ack, 41)];
+        // The line is free at 40: there the first goes, and with it the second; then the third, and then the fourth.
+        assert_eq!(owed(&all).before(Ticks(100), Ticks(40)), gone(46, 3));
+    }
+
+    #[test]
+    fn a_nak_goes_before_the_tlp_and_what_could_wait_and_its_end_is_told_a_latency_later() {
+        let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::Nak, 10)]);
+        assert_eq!(dllps.before(Ticks(10), Ticks(10)), gone(12, 1));
+        assert_eq!(dllps.gone.pop_front(), Some(Gone { kind: DllpKind::Nak, went: Ticks(10), comes: Ticks(19) }));
+        assert_eq!(owed(&[(DllpKind::Nak, 11)]).before(Ticks(10), Ticks(10)), gone(10, 0));
+    }
+
+    #[test]
+    fn credits_that_cannot_wait_go_before_the_tlp_once() {
+        let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 10)]);
+        dllps.hurry(DllpKind::UpdatePosted, Ticks(10));
+        assert_eq!(dllps.before(Ticks(10), Ticks(10)), gone(12, 1));
+        assert_eq!(dllps.before(Ticks(500), Ticks(500)), gone(502, 1), "only the Ack is left");
+    }
+
+    #[test]
+    fn only_updates_are_told_unless_somebody_hears_acks() {
+        for hears_acks in [false, true] {
+            let mut dllps = Dllps::new(Spec { hears_acks, ..SPEC });
+            dllps.owe(DllpKind::Ack, Ticks(1));
+            dllps.owe(DllpKind::UpdatePosted, Ticks(3));
+            dllps.before(Ticks(90), Ticks(0));
+            assert_eq!(dllps.gone.len(), 1 + usize::from(hears_acks));
+        }
+    }
+
+    #[test]
+    fn an_ordered_set_goes_when_it_is_due_and_those_of_an_idle_line_cost_nothing() {
+        let skp = Some(Skp { interval: Ticks(100), time: Ticks(8) });
+        let at =
+            |start, busy_until| Dllps::new(Spec { skp, ..SPEC }).before(Ticks(start), Ticks(busy_until)).busy_until;
+        assert_eq!(at(99, 99), Ticks(99));
+        assert_eq!(at(100, 100), Ticks(108));
+        assert_eq!(at(50_090, 0), Ticks(50_008), "the last one was over long before");
+        assert_eq!(at(50_004, 0), Ticks(50_008), "the last one is not");
+        let mut busy = Dllps::new(Spec { skp, ..SPEC });
+        let first = busy.before(Ticks(250), Ticks(250)).busy_until;
+        assert_eq!((first, busy.before(first, first).busy_until), (Ticks(258), Ticks(266)), "two were due meanwhile");
+    }
+}

@@ -1,0 +1,86 @@
+//! What happens to a TLP that is longer than a port on its way allows?
+
+use lanemark_machine::{Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_platform::{Origin, Platform, preset};
+use lanemark_sim::{Board, SimulatedMachine};
+use lanemark_units::Ticks;
+
+fn with(ports: &[&str]) -> Platform {
+    let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    let set = |platform: Platform, port: &&str| {
+        platform.with_mps_bytes(port, 256, Origin::Given("a test".to_owned())).unwrap()
+    };
+    ports.iter().fold(rosta, set)
+}
+
+fn move_bytes(verb: Verb, partner: Partner, bytes: u64) -> Transfer {
+    let offset = if matches!(partner, Partner::Peer { .. }) { 8 << 20 } else { 0 };
+    let window = Window { offset, len: bytes, pattern: Pattern::Sequential };
+    Transfer { card: 0, verb, partner, bytes, count: 1, window, under_way: None }
+}
+
+const PEER: Partner = Partner::Peer { card: 1, bar: 0 };
+
+/// The port that drops what card 0 moves, with its limit, and how many there were.
+fn malformed(platform: &Platform, transfer: &Transfer) -> Option<(String, u32, u64)> {
+    let mut board = Board::new(platform).unwrap();
+    board.start_transfer(transfer, 1, 0).unwrap();
+    board.run_until(Ticks::whole_ns(1_000_000));
+    assert!(board.is_idle(), "nothing hangs");
+    assert_eq!(board.slots_in_use(), 0);
+    board.malformed.map(|malformed| (malformed.port, malformed.mps_bytes, malformed.count))
+}
+
+#[test]
+fn a_tlp_as_long_as_a_port_allows_passes_and_one_dw_more_does_not() {
+    let card = with(&["fpga0"]);
+    assert_eq!(malformed(&card, &move_bytes(Verb::Store, PEER, 128)), None);
+    let refused = Some(("rc47a/fpga0".to_owned(), 128, 1));
+    assert_eq!(malformed(&card, &move_bytes(Verb::Store, PEER, 132)), refused);
+}
+
+#[test]
+fn every_port_between_two_cards_must_allow_it_one_that_only_sends_on_too() {
+    let ports = ["fpga0", "rc47a/fpga0", "rc47a/fpga1", "fpga1"];
+    let write = move_bytes(Verb::Store, PEER, 256);
+    assert_eq!(malformed(&with(&ports), &write), None);
+    for left_out in 1..ports.len() {
+        let others: Vec<&str> = ports.iter().filter(|port| **port != ports[left_out]).copied().collect();
+        let refused = Some((ports[left_out].to_owned(), 128, 1));
+        assert_eq!(malformed(&with(&others), &write), refused);
+    }
+    // The card itself then sends what its own register allows.
+    assert_eq!(malformed(&with(&ports[1..]), &write), None);
+}
+
+#[test]
+fn thousands_of_refused_tlps_give_their_credits_back() {
+    let card = with(&["fpga0"]);
+    let refused = malformed(&card, &move_bytes(Verb::Store, PEER, 1 << 20));
+    assert_eq!(refused, Some(("rc47a/fpga0".to_owned(), 128, 4096)));
+}
+
+#[test]
+fn completions_are_as_long_as_the_root_port_allows_whatever_the_card_takes() {
+    let read = move_bytes(Verb::Load, Partner::Host, 4096);
+    assert_eq!(malformed(&with(&["fpga0", "rc47a/fpga0"]), &read), None);
+}
+
+#[test]
+fn the_root_port_refuses_what_every_switch_lets_through_and_the_machine_says_who_and_where() {
+    let platform = with(&["fpga0", "rc47a/fpga0", "rc47a", "rha25/rc47a", "rha25"]);
+    let write = move_bytes(Verb::Store, Partner::Host, 512);
+    assert_eq!(malformed(&platform, &write), Some(("root/rha25".to_owned(), 128, 2)));
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    let plan = Plan::on_one_core(vec![Op::Transfer(write)], 1);
+    let mut samples = Samples::wanted(1);
+    let Err(MachineError::Device { what, .. }) = machine.run(&plan, &mut samples) else { panic!("it was taken") };
+    let wanted = "rosta-virtex7: a write by fpga0, 256 B at address 0x10000000, is a Malformed TLP at port root/rha25 \
+                  (00:01.0), whose Max_Payload_Size is 128; 2 such were dropped; it supports no more: let fpga0 move \
+                  bytes where every port on the way takes 256 B";
+    assert_eq!(what, wanted);
+    // The next plan finds a quiet machine.
+    let small = Plan::on_one_core(vec![Op::Transfer(move_bytes(Verb::Store, Partner::Host, 128))], 1);
+    machine.run(&small, &mut samples).unwrap();
+    assert_eq!(samples.confirmed.map(|bytes| bytes.confirmed_bytes), Some(128));
+}

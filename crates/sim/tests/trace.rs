@@ -1,0 +1,179 @@
+//! A trace has what happened and changes nothing of it.
+
+mod random;
+mod stage;
+
+use lanemark_machine::{
+    Cause, Direction, Frame, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Trace, Transfer, Verb, Waiter, Window,
+};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::{MemoryType, Ticks};
+use lanemark_wire::{FunctionId, Header, TlpKind};
+use random::{Random, plan};
+use stage::{bus, ns};
+
+fn traced(platform: &Platform, plan: &Plan, most: usize) -> (Samples, Trace) {
+    let mut samples = Samples::wanted(1);
+    let trace = SimulatedMachine::new(platform).unwrap().trace(plan, &mut samples, most).unwrap();
+    (samples, trace)
+}
+
+fn header(frame: &Frame) -> Header {
+    Header::parse_whole(&frame.tlp).unwrap().0
+}
+
+fn moves(card: u32, verb: Verb, partner: Partner, bytes: u64, count: u64) -> Plan {
+    let window = Window { offset: 0x10000, len: 64 << 10, pattern: Pattern::Sequential };
+    let transfer = Transfer { card, verb, partner, bytes, count, window, under_way: None };
+    Plan::on_one_core(vec![Op::Transfer(transfer)], 1)
+}
+
+#[test]
+fn a_trace_changes_nothing_and_has_every_tlp_and_every_wait() {
+    let mut tlps = 0;
+    for seed in 0..150 {
+        let platform = Random::new(seed).platform();
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let plan = plan(&mut Random::new(seed), &machine);
+        let mut samples = Samples::wanted(1);
+        machine.run(&plan, &mut samples).unwrap();
+        let (seen, trace) = traced(&platform, &plan, Trace::MOST);
+        assert_eq!(seen, samples, "seed {seed}");
+        let kinds = |kind| trace.frames.iter().filter(|frame| header(frame).kind() == kind).count() as u64;
+        let traffic = samples.traffic.unwrap();
+        assert_eq!(kinds(TlpKind::MWr), traffic.write_tlps, "seed {seed}");
+        assert_eq!(kinds(TlpKind::MRd), traffic.read_tlps, "seed {seed}");
+        assert_eq!(kinds(TlpKind::CplD), traffic.completion_tlps, "seed {seed}");
+        assert_eq!((trace.dropped.frames, trace.dropped.waits, trace.dropped.illegal), (0, 0, 0));
+        for cause in Cause::ALL {
+            let of_core = trace.waits.iter().filter(|wait| wait.who == Waiter::Core(0) && wait.cause == cause);
+            let sum: Ticks = of_core.map(|wait| wait.until.since(wait.from)).sum();
+            let charged = samples.waits.iter().find(|wait| wait.cause == cause).map_or(Ticks::ZERO, |wait| wait.span);
+            assert_eq!(sum, charged, "seed {seed}, {cause:?}");
+        }
+        tlps += trace.frames.len();
+    }
+    assert!(tlps > 1000, "only {tlps} TLPs were seen");
+}
+
+#[test]
+fn times_of_a_tlp_run_forward_and_no_line_carries_two_at_once() {
+    for seed in 0..100 {
+        let platform = Random::new(seed).platform();
+        let plan = plan(&mut Random::new(seed), &SimulatedMachine::new(&platform).unwrap());
+        let (_, trace) = traced(&platform, &plan, Trace::MOST);
+        for frame in &trace.frames {
+            let Frame { ready, starts, ends, arrives, .. } = *frame;
+            assert!(ready <= starts && starts < ends && ends <= arrives, "seed {seed}: {frame:?}");
+        }
+        for direction in [Direction::Downstream, Direction::Upstream] {
+            let line: Vec<&Frame> = trace.frames.iter().filter(|frame| frame.direction == direction).collect();
+            assert!(line.windows(2).all(|pair| pair[0].ends <= pair[1].starts), "seed {seed}");
+        }
+        for who in [Waiter::Core(0), Waiter::Core(1)] {
+            let waits: Vec<_> = trace.waits.iter().filter(|wait| wait.who == who).collect();
+            assert!(waits.windows(2).all(|pair| pair[0].until <= pair[1].from), "seed {seed}: {waits:?}");
+        }
+    }
+}
+
+#[test]
+fn a_store_is_seen_with_its_address_and_its_bytes_and_no_others() {
+    let store = stage::store(2, stage::span("sram", MemoryType::Uc, 1, 2));
+    let (_, trace) = traced(&stage::platform("8B", &[]), &Plan::on_one_core(vec![store], 1), 10);
+    let [frame] = trace.frames.as_slice() else { panic!("{trace:?}") };
+    let Header::Memory(write) = header(frame) else { panic!("{frame:?}") };
+    assert_eq!((write.span(), write.requester_id), (Some((bus("sram", 1), 2)), FunctionId(0)));
+    let mut stored = [0; 4];
+    lanemark_sim::part::program::stored_bytes(bus("sram", 1), 0, &mut stored[1..3]);
+    assert_ne!(stored, [0; 4]);
+    assert_eq!(frame.tlp[16..], stored);
+    assert_eq!((frame.starts, frame.ends, frame.arrives), (ns(50), ns(57), ns(157)), "28 B at 4 GB/s, 100 ns");
+    assert_eq!((trace.links, frame.direction), (vec!["card".to_owned()], Direction::Downstream));
+}
+
+#[test]
+fn a_peers_write_is_one_request_on_every_link_on_its_way() {
+    let partner = Partner::Peer { card: 3, bar: 0 };
+    let (_, trace) = traced(&stage::tree_platform(&[]), &moves(0, Verb::Store, partner, 64, 2), 100);
+    let ways: Vec<Vec<(&str, Direction)>> = (1..=2)
+        .map(|request| {
+            let frames = trace.frames.iter().filter(|frame| frame.request == request);
+            frames.map(|frame| (trace.links[frame.link].as_str(), frame.direction)).collect()
+        })
+        .collect();
+    assert_eq!(ways[0], ways[1]);
+    assert_eq!(trace.frames.len(), ways[0].len() * 2);
+    assert_eq!(ways[0].first(), Some(&("a", Direction::Upstream)));
+    assert_eq!(ways[0].last(), Some(&("d", Direction::Downstream)));
+    assert!(ways[0].len() > 2);
+    let asks = header(&trace.frames[0]).requester_id();
+    assert!(trace.frames.iter().all(|frame| header(frame).requester_id() == asks));
+    assert_ne!(asks.bus(), 0, "bus 0 has the root complex");
+}
+
+#[test]
+fn completions_say_how_much_is_to_come_and_who_answers() {
+    let (_, trace) = traced(&stage::tree_platform(&[]), &moves(1, Verb::Load, Partner::Host, 512, 3), 1000);
+    for request in 1..=3 {
+        for link in 0..trace.links.len() {
+            let frames = trace.frames.iter().filter(|frame| (frame.request, frame.link) == (request, link));
+            let headers: Vec<Header> = frames.map(header).collect();
+            let Some((Header::Memory(read), answers)) = headers.split_first() else { continue };
+            let mut left = 512;
+            assert_eq!(read.span().map(|(_, bytes)| bytes), Some(left));
+            for answer in answers {
+                let Header::Completion(answer) = answer else { panic!("{answer:?}") };
+                assert_eq!((u32::from(answer.byte_count), answer.completer_id), (left, FunctionId(0)));
+                assert_eq!((answer.requester_id, answer.tag), (read.requester_id, read.tag));
+                left -= u32::from(answer.length) * 4;
+            }
+            assert_eq!(left, 0);
+        }
+    }
+    let of_engine = trace.waits.iter().all(|wait| wait.who == Waiter::Engine(1));
+    assert!(of_engine && !trace.waits.is_empty());
+}
+
+#[test]
+fn a_long_sample_leaves_its_end_and_the_count_of_what_went_before() {
+    let loads = stage::load(8, stage::span("sram", MemoryType::Uc, 0, 80));
+    let plan = Plan::on_one_core(vec![loads], 1);
+    let (_, whole) = traced(&stage::platform("8B", &[]), &plan, 20);
+    assert_eq!((whole.frames.len(), whole.dropped.frames), (20, 0));
+    let (_, end) = traced(&stage::platform("8B", &[]), &plan, 19);
+    assert_eq!((end.frames.len(), end.dropped.frames), (19, 1));
+    assert_eq!(end.frames, whole.frames[1..]);
+    let (_, one) = traced(&stage::platform("8B", &[]), &plan, 0);
+    assert_eq!((one.frames.len(), one.waits.len(), one.dropped.waits), (1, 1, whole.waits.len() as u64 - 1));
+}
+
+#[test]
+fn warm_up_and_what_comes_before_a_sample_are_not_in_it() {
+    let load = || stage::load(8, stage::span("sram", MemoryType::Uc, 0, 8));
+    let plan = Plan { warmup_passes: 3, before: vec![load()], ..Plan::on_one_core(vec![load()], 1) };
+    let (_, trace) = traced(&stage::platform("8B", &[]), &plan, 100);
+    assert_eq!(trace.frames.len(), 2);
+    assert_eq!(trace.frames[0].starts, ns(50), "times begin with the sample");
+}
+
+#[test]
+fn cores_ask_as_functions_of_their_own_and_cards_have_buses_of_their_own() {
+    let lane = |core| Lane { core, body: vec![stage::load(8, stage::span("sram", MemoryType::Uc, 0, 8))] };
+    let plan = Plan { lanes: vec![lane(0), lane(1)], ..Plan::on_one_core(Vec::new(), 1) };
+    let (_, trace) = traced(&stage::platform("8B", &[]), &plan, 100);
+    let mut asked: Vec<FunctionId> = trace.frames.iter().map(|frame| header(frame).requester_id()).collect();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked, [FunctionId(0), FunctionId(1)]);
+    let cards = (0..4).map(|card| {
+        let (_, trace) = traced(&stage::tree_platform(&[]), &moves(card, Verb::Store, Partner::Host, 64, 1), 100);
+        header(&trace.frames[0]).requester_id()
+    });
+    let mut cards: Vec<FunctionId> = cards.collect();
+    cards.sort();
+    cards.dedup();
+    assert_eq!(cards.len(), 4);
+    assert!(cards.iter().all(|id| id.bus() > 0 && id.device() == 0));
+}

@@ -1,0 +1,114 @@
+//! Where do the DWs of a TLP lie in the FLITs of a 64 GT/s link, and when?
+//!
+//! At 64 GT/s a link sends FLITs of 256 B without a gap: 236 B for TLPs, 6 for the data link layer, 8 of CRC and 6 of
+//! forward error correction. A TLP starts at any DW of the 59 for TLPs and may go on in the next FLIT. A receiver
+//! corrects and checks whole FLITs, so nothing of a TLP is there before the last FLIT it touches.
+//!
+//! Source: PCI Express Base Specification 6.0, section 4.2.3, FLIT Mode Operation.
+
+use crate::link::{Generation, Lanes};
+use lanemark_units::Ticks;
+
+/// DWs of a FLIT that carry TLPs.
+pub const TLP_DWS: u64 = 59;
+/// DWs of a FLIT.
+pub const DWS: u64 = 64;
+
+/// One direction of a link that sends FLITs from time 0 on.
+///
+/// ```
+/// use lanemark_units::Ticks;
+/// use lanemark_wire::{Lanes, flit::FlitLine};
+/// let line = FlitLine::new(Lanes::X16);
+/// assert_eq!(line.flit(), Ticks::whole_ns(2)); // 256 B at 128 GB/s
+/// // A TLP of 20 DWs that is ready when a FLIT begins is there when that FLIT is.
+/// let first = line.slot(Ticks::ZERO);
+/// assert_eq!(line.checked(first + 19), Ticks::whole_ns(2));
+/// // The 60th DW is in the next one.
+/// assert_eq!(line.checked(first + 59), Ticks::whole_ns(4));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlitLine {
+    dw: Ticks,
+}
+
+impl FlitLine {
+    /// Of a 64 GT/s link so wide. On x12 the time of a DW is rounded up to a tick.
+    #[must_use]
+    pub const fn new(lanes: Lanes) -> FlitLine {
+        // 32 bit ÷ (transfers per ns × lanes).
+        let per_us = Generation::Gen6.rate().megatransfers_per_s as u64 * lanes.count() as u64;
+        FlitLine { dw: Ticks((Ticks::PER_NS * 32 * 1000).div_ceil(per_us)) }
+    }
+
+    /// Time of a FLIT.
+    #[must_use]
+    pub const fn flit(self) -> Ticks {
+        Ticks(self.dw.0 * DWS)
+    }
+
+    /// The first DW for TLPs that begins at `at` or later, counted from time 0.
+    #[inline]
+    #[must_use]
+    pub const fn slot(self, at: Ticks) -> u64 {
+        let flit = at.0 / self.flit().0;
+        let dw = (at.0 % self.flit().0).div_ceil(self.dw.0);
+        if dw < TLP_DWS { flit * TLP_DWS + dw } else { (flit + 1) * TLP_DWS }
+    }
+
+    /// When this DW begins.
+    #[inline]
+    #[must_use]
+    pub const fn starts(self, slot: u64) -> Ticks {
+        Ticks(slot / TLP_DWS * self.flit().0 + slot % TLP_DWS * self.dw.0)
+    }
+
+    /// When the last bit of its FLIT has been sent, so that the receiver can check it.
+    #[inline]
+    #[must_use]
+    pub const fn checked(self, slot: u64) -> Ticks {
+        Ticks((slot / TLP_DWS + 1) * self.flit().0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flit_is_whole_ticks_on_every_width_of_the_standard_but_x12() {
+        for lanes in Lanes::ALL {
+            let exact = 256.0 * 8.0 / (64.0 * f64::from(lanes.count()));
+            let is_exact = (FlitLine::new(lanes).flit().as_ns() - exact).abs() < 1e-12;
+            assert_eq!(is_exact, lanes != Lanes::X12, "{lanes}");
+        }
+    }
+
+    #[test]
+    fn a_dw_behind_the_59th_is_the_first_of_the_next_flit() {
+        let line = FlitLine::new(Lanes::X16);
+        let at = |dw: u64| Ticks(line.dw.0 * dw);
+        assert_eq!(line.slot(at(58)), 58);
+        assert_eq!(line.slot(Ticks(at(58).0 + 1)), 59);
+        assert_eq!(line.slot(at(63)), 59);
+        assert_eq!(line.slot(at(64)), 59);
+        assert_eq!(line.starts(59), at(64));
+    }
+
+    #[test]
+    fn a_dw_starts_no_earlier_than_asked_and_the_one_before_it_does() {
+        let line = FlitLine::new(Lanes::X4);
+        for at in (0..3 * line.flit().0).step_by(101) {
+            let slot = line.slot(Ticks(at));
+            assert!(line.starts(slot) >= Ticks(at));
+            assert!(slot == 0 || line.starts(slot - 1) < Ticks(at));
+            assert!(line.checked(slot) > line.starts(slot));
+        }
+    }
+
+    #[test]
+    fn flits_carry_what_the_table_of_rates_says() {
+        let rate = Generation::Gen6.rate();
+        assert_eq!((u64::from(rate.payload_bits), u64::from(rate.line_bits)), (TLP_DWS, DWS));
+    }
+}
