@@ -3,15 +3,21 @@
 //! one bound leads the next clearly, both agree; the same for cores that ask a driver for a transfer. What lies between stands in `docs/crosscheck-transfers.md`, which this
 //! test compares (write it anew with `LANEMARK_BLESS=1`).
 
+mod drawn;
+
+use drawn::{
+    Random, by_the_root, pairs, platform, platform_with_driver, platform_with_peers, platform_with_ways, read_of_peer,
+    transfer,
+};
 use lanemark_machine::{
     Access, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Span, Stream,
     Transfer, Verb, Width, Window, WriteRead,
 };
-use lanemark_model::{Prediction, predict, shared_ceiling, transfer_ceiling};
-use lanemark_platform::{Origin, Platform, preset};
+use lanemark_model::{Bound, Prediction, predict, shared_ceiling, transfer_ceiling};
+use lanemark_platform::{Origin, PeerWay, Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{BarOffset, MemoryType, Rate, Ticks};
-use lanemark_wire::{Lanes, flit::FlitLine};
+use lanemark_wire::{Generation, Lanes, dw_ticks, flit::FlitLine};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -22,122 +28,8 @@ const CLEAR: f64 = 1.25;
 /// And then the simulation takes no longer than this and the latency of one request.
 const AGREE: f64 = 0.02;
 
-/// A linear congruential generator: the same numbers everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-
-    /// Between two numbers, each order of magnitude as likely as the other.
-    fn between(&mut self, least: f64, most: f64) -> f64 {
-        let share = self.below(1_000_000) as f64 / 1e6;
-        (least.ln() + share * (most.ln() - least.ln())).exp()
-    }
-}
-
-/// A preset with a DMA engine, and half of its numbers drawn.
-fn platform(random: &mut Random) -> Platform {
-    let mut platform = preset(random.pick(&["card-gen5-x16", "rosta-virtex7"])).unwrap().unwrap();
-    // Which packet meets an ordered set no formula knows.
-    platform.link.skp.value = false;
-    let numbers: [(&str, f64, f64); 11] = [
-        ("link.one_way_ns", 20.0, 500.0),
-        ("endpoint.ingress_ns", 5.0, 300.0),
-        ("endpoint.egress_ns", 5.0, 300.0),
-        ("memory.read_ns", 50.0, 1000.0),
-        ("memory.write_ns", 10.0, 500.0),
-        ("memory.read_request_ns", 0.5, 50.0),
-        ("memory.write_tlp_ns", 0.5, 50.0),
-        ("dma.beat_ns", 0.5, 10.0),
-        ("dma.read_request_ns", 0.5, 100.0),
-        ("dma.write_request_ns", 0.5, 100.0),
-        ("dma.descriptor_ns", 1.0, 1000.0),
-    ];
-    let choices: [(&str, &[f64]); 11] = [
-        ("link.generation", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-        ("link.width_lanes", &[1.0, 2.0, 4.0, 8.0, 16.0]),
-        ("link.mps_bytes", &[128.0, 256.0, 512.0]),
-        ("link.mrrs_bytes", &[128.0, 256.0, 512.0, 1024.0, 4096.0]),
-        ("link.start_bytes", &[4.0, 8.0, 16.0]),
-        ("memory.completion_bytes", &[64.0, 128.0, 256.0, 4096.0]),
-        ("dma.read_bytes", &[64.0, 128.0, 512.0, 4096.0]),
-        ("dma.write_bytes", &[32.0, 64.0, 128.0, 4096.0]),
-        ("dma.beat_bytes", &[8.0, 16.0, 32.0, 64.0]),
-        ("root_complex.posted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
-        ("root_complex.nonposted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
-    ];
-    draw(&mut platform, random, &numbers, &choices);
-    if random.below(2) == 0 {
-        set(&mut platform, "dma.tags", random.between(1.0, 256.0).round());
-    }
-    platform
-}
-
-/// The same, and half of what calls take drawn too.
-fn platform_with_driver(random: &mut Random) -> Platform {
-    let mut platform = platform(random);
-    let numbers: [(&str, f64, f64); 7] = [
-        ("dma.start_ns", 1.0, 1000.0),
-        ("root_complex.core_round_trip_ns", 20.0, 400.0),
-        ("driver.call_ns", 50.0, 1000.0),
-        ("driver.pin_page_ns", 10.0, 500.0),
-        ("driver.build_descriptor_ns", 1.0, 500.0),
-        ("driver.interrupt_ns", 20.0, 5000.0),
-        ("driver.wake_ns", 100.0, 5000.0),
-    ];
-    let choices: [(&str, &[f64]); 3] = [
-        ("dma.descriptor_entry_bytes", &[8.0, 16.0, 32.0, 64.0]),
-        ("dma.prefetch_descriptors", &[1.0, 2.0, 4.0, 16.0, 64.0]),
-        ("driver.copy_bytes", &[4.0, 8.0, 16.0]),
-    ];
-    draw(&mut platform, random, &numbers, &choices);
-    platform
-}
-
-/// Draws half of these numbers.
-fn draw(platform: &mut Platform, random: &mut Random, numbers: &[(&str, f64, f64)], choices: &[(&str, &[f64])]) {
-    for (key, least, most) in numbers {
-        if random.below(2) == 0 {
-            set(platform, key, random.between(*least, *most));
-        }
-    }
-    for (key, from) in choices {
-        if random.below(2) == 0 {
-            set(platform, key, random.pick(from));
-        }
-    }
-}
-
-fn set(platform: &mut Platform, key: &str, value: f64) {
-    if let Ok(changed) = platform.with(key, value, Origin::Assumed("drawn".to_owned())) {
-        *platform = changed;
-    }
-}
-
-fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
-    let card = random.below(u64::from(cards)) as u32;
-    let bytes = random.pick(&[1, 8, 63, 64, 65, 128, 256, 500, 512, 1024, 4096, 16384]);
-    let count = random.pick(&[1, 7, 32, 100]);
-    let window = Window { offset: random.pick(&[0, 0, 0, 4, 64, 100]), len: 1 << 20, pattern: Pattern::Sequential };
-    let host = Transfer { card, verb: Verb::Store, partner: Partner::Host, bytes, count, window, under_way: None };
-    match random.below(if cards > 1 { 4 } else { 3 }) {
-        0 => (host, "writes to host memory"),
-        1 => (Transfer { verb: Verb::Load, ..host }, "reads of host memory"),
-        2 => (Transfer { verb: Verb::Load, under_way: Some(1), ..host }, "reads one at a time"),
-        _ => {
-            let other = (card + 1 + random.below(u64::from(cards) - 1) as u32) % cards;
-            // The window of the preset that has peers.
-            let window = Window { offset: (8 << 20) + window.offset, ..window };
-            (Transfer { window, partner: Partner::Peer { card: other, bar: 0 }, ..host }, "writes to a peer")
-        }
-    }
+fn peer_of(transfer: &Transfer) -> u32 {
+    if let Partner::Peer { card, .. } = transfer.partner { card } else { transfer.card }
 }
 
 /// A call for such a transfer with host memory.
@@ -161,18 +53,6 @@ fn call(random: &mut Random, cards: u32) -> (DmaCall, &'static str) {
         (_, Completion::Interrupt) => "calls, told by a message",
     };
     (DmaCall { transfer, share, descriptors, completion }, what)
-}
-
-/// Writes to host memory, each followed by a read of the same bytes, one at a time.
-fn pairs(random: &mut Random, cards: u32) -> WriteRead {
-    let (drawn, _) = transfer(random, cards);
-    let window = Window { offset: random.pick(&[0, 4, 64, 4000]), ..drawn.window };
-    let (verb, partner, count) = (Verb::Store, Partner::Host, random.pick(&[1, 7]));
-    WriteRead {
-        write: Transfer { verb, partner, window, count, under_way: Some(1), ..drawn },
-        read: window,
-        is_mixed: false,
-    }
 }
 
 fn plan(transfer: &Transfer) -> Plan {
@@ -221,6 +101,13 @@ fn flit_ns(platform: &Platform) -> f64 {
     if platform.link.generation.value == 6 { FlitLine::new(lanes).flit().as_ns() } else { 0.0 }
 }
 
+/// Time of a DLLP on the links of the cards.
+fn dllp_ns(platform: &Platform) -> f64 {
+    let generation = Generation::from_number(platform.link.generation.value as u8).unwrap();
+    let lanes = Lanes::new(platform.link.width_lanes.value as u8).unwrap();
+    (dw_ticks(generation, lanes) * u64::from(generation.rate().dllp_bytes / 4)).as_ns()
+}
+
 #[derive(Default)]
 struct Row {
     cases: u32,
@@ -250,6 +137,60 @@ fn one_request_alone_takes_as_long_as_the_formula_says() {
         asked += 1;
     }
     assert!(asked > 300, "{asked}");
+}
+
+#[test]
+fn what_an_engine_does_within_a_direction_and_a_users_clock_are_in_the_formulas() {
+    let mut random = Random(41);
+    let (mut alone, mut led, mut failures) = (0, [0, 0], Vec::new());
+    for number in 0..3200 {
+        let platform = without_flits(platform_with_ways(&mut random));
+        let (drawn, what) = transfer(&mut random, platform.cards());
+        let is_alone = number % 4 == 0;
+        let drawn = if is_alone { Transfer { bytes: 1 + random.below(16), count: 1, ..drawn } } else { drawn };
+        let (simulated, Some(said)) = ask(&platform, &drawn) else { continue };
+        let later = simulated - said.delivered_ns;
+        let what = format!("case {number}: {what}, {drawn:?} on {}: {simulated} and {said:?}", platform.name);
+        if is_alone {
+            alone += 1;
+            // The completion comes behind the Ack and the UpdateFC of its own request, where these take longer than memory.
+            let is_behind_its_dllps = drawn.verb == Verb::Load && (0.0..=2.0 * dllp_ns(&platform)).contains(&later);
+            if later.abs() > 12.0 / Ticks::PER_NS as f64 && !is_behind_its_dllps {
+                failures.push(what);
+            }
+            continue;
+        }
+        let first = Transfer { bytes: drawn.bytes.min(4096), count: 1, ..drawn };
+        let latency = predict(&platform, &plan(&first)).map_or(0.0, |said| said.delivered_ns);
+        let leads = said.lead >= CLEAR && matches!(said.bound, Bound::Engine | Bound::Queue);
+        led[usize::from(said.bound == Bound::Queue)] += u32::from(leads);
+        let is_beaten = later < -ROUNDING * said.delivered_ns;
+        if is_beaten || leads && later > AGREE * said.delivered_ns + latency {
+            failures.push(what);
+        }
+    }
+    let shown = failures.iter().take(8).cloned().collect::<Vec<_>>().join("\n");
+    assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
+    assert!(alone > 350 && led[0] > 60 && led[1] > 10, "{alone} alone, {led:?} led by engine and queue");
+}
+
+#[test]
+fn one_read_of_a_peer_takes_as_long_as_the_formula_says() {
+    let mut random = Random(37);
+    for number in 0..400 {
+        let platform = without_flits(platform_with_peers(&mut random));
+        let platform = if number < 200 { platform } else { by_the_root(platform, &mut random) };
+        let drawn = read_of_peer(&mut random, &platform);
+        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn };
+        let (simulated, said) = ask(&platform, &alone);
+        let said = said.expect("there is a formula for every peer").delivered_ns;
+        let few_ticks = 16.0 / Ticks::PER_NS as f64;
+        // What goes up and down the same links meets what acknowledges it.
+        let turns = platform.ports.iter().any(|port| port.acs_redirect.value);
+        let later = simulated - said;
+        let is_behind_a_dllp = turns && (0.0..0.005 * simulated).contains(&later);
+        assert!(later.abs() <= few_ticks || is_behind_a_dllp, "{alone:?} on {}: {simulated} and {said}", platform.name);
+    }
 }
 
 #[test]
@@ -305,9 +246,20 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
     let mut random = Random(3);
     let mut rows: Vec<(&str, Row)> = Vec::new();
     let (mut clear, mut failures) = (0, Vec::new());
-    for number in 0..8000 {
-        let platform = if number < 5000 { platform(&mut random) } else { platform_with_driver(&mut random) };
-        let (op, drawn, class) = if number < 5000 {
+    for number in 0..10_000 {
+        let platform = match number {
+            0..5000 => platform(&mut random),
+            5000..8000 => platform_with_driver(&mut random),
+            8000..9000 => platform_with_peers(&mut random),
+            _ => by_the_root(platform_with_peers(&mut random), &mut random),
+        };
+        let (op, drawn, class) = if number >= 8000 {
+            let drawn = read_of_peer(&mut random, &platform);
+            let way = platform.peer_way(drawn.card as usize, peer_of(&drawn) as usize);
+            let is_by_root = way == Some(PeerWay::ByRoot);
+            let class = if is_by_root { "reads of a peer by the root" } else { "reads of a peer" };
+            (Op::Transfer(drawn), drawn, class)
+        } else if number < 5000 {
             let (drawn, class) = transfer(&mut random, platform.cards());
             (Op::Transfer(drawn), drawn, class)
         } else if number < 7000 {

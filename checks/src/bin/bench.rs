@@ -4,10 +4,16 @@
 //! alternate, and the ratio is taken round by round. Nothing here fails; `docs/performance.md` keeps a
 //! table with date and machine.
 
+#[path = "bench/cocotb.rs"]
+mod cocotb;
+#[path = "bench/decode.rs"]
+mod decode;
 #[path = "bench/fabric.rs"]
 mod fabric;
 #[path = "bench/host.rs"]
 mod host;
+#[path = "bench/steady.rs"]
+mod steady;
 
 use lanemark_advise::doctor::{Ask, diagnose};
 use lanemark_checks::pci_dump;
@@ -36,9 +42,13 @@ fn main() {
     // `make bench` takes all of them; a name as an argument, one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 7] = [
+    let all: [(&str, &dyn Fn()); 10] = [
+        // First: its peak of memory is that of the program so far.
+        ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
         ("fabric", &fabric::fabric),
+        ("cocotb", &|| cocotb::cocotb(&card)),
+        ("decode", &decode::decode),
         ("predictions", &|| predictions(&card)),
         ("inventory", &inventory),
         ("doctor", &doctor),

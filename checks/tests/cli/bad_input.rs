@@ -45,7 +45,7 @@ fn wrong_targets_are_refused() {
 #[test]
 fn wrong_choices_are_refused_and_the_right_ones_told() {
     let folder = Folder::new();
-    let choices: [(&str, &str, &[&str]); 9] = [
+    let choices: [(&str, &str, &[&str]); 13] = [
         ("--question", "mmio_write", &["'mmio_write' is no question", "mmio_write_bandwidth"]),
         ("--access", "nt3", &["'nt3'", "nt8", "memcpy"]),
         ("--access", "8,", &["''", "memcpy"]),
@@ -53,7 +53,11 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--memory-type", "wx", &["'wx'", "uc, wc, wt, wp or wb"]),
         ("--region", "attic", &["--region attic", "registers, memory"]),
         ("--align", "64", &["64 is not below 64"]),
-        ("--align", "4KiB", &["4096 is not below 64"]),
+        ("--align", "4KiB", &["4096 is not below 4096"]),
+        ("--window", "0", &["a window of 0 bytes"]),
+        ("--window", "1008MiB", &["--window: 1056964608 B reach beyond", "at most 528482304"]),
+        ("--outstanding", "0", &["1..=65536"]),
+        ("--channels", "65", &["1..=64"]),
         ("--align", "x", &["'x' is not a size"]),
     ];
     for (option, value, hints) in choices {
@@ -64,12 +68,14 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
 #[test]
 fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
     let folder = Folder::new();
-    let writes: [(&str, &[&str]); 7] = [
+    let writes: [(&str, &[&str]); 9] = [
         ("05:00.0", &["is no write to a register", "04:00.0+CAP_EXP+8.w=20:e0"]),
         ("05:00.0+CAP_EXP+8.l=20:e0", &["is no write to a register"]),
         ("0f:00.0+CAP_EXP+8.w=20:e0", &["there is no such function", "05:00.0 (fpga0)"]),
         ("05:00.0+CAP_EXP+10.w=20:e0", &["is another register", "Device Control"]),
         ("05:00.0+CAP_EXP+8.w=20", &["it would change other bits", "mask e0"]),
+        ("04:00.0+ECAP_ACS+6.w=c:c", &["it would change other bits", "ECAP_ACS+6.w, mask 4"]),
+        ("00:01.0+ECAP_ACS+6.w=4:4", &["only ports of switches that look down"]),
         ("05:00.0+CAP_EXP+8.w=40:e0", &["port fpga0 supports 256 B and not 512"]),
         ("00:01.0+CAP_EXP+8.w=20:e0", &["port root/rha25 supports 128 B and not 256"]),
     ];
@@ -83,6 +89,59 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
     let rehearsed = ["bench", "--on", "0000:01:00.0", "--bar", "0:0..4KiB", "--dry-run", "--setpci", real[4]];
     refused(&folder, &rehearsed, &["--setpci"]);
     refused(&folder, &["lspci", "--on", "host"], &["'host' is no built-in platform"]);
+}
+
+#[test]
+fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
+    let folder = Folder::new();
+    let changes: [(&str, &[&str]); 5] = [
+        ("link.mps_bytes", &["write KEY=VALUE"]),
+        ("link.mps_bytes=much", &["'much' is no number"]),
+        ("link.mpsbytes=256", &["link.mpsbytes", "there is no such number"]),
+        ("link.mps_bytes=64", &["link.mps_bytes", "must be one of 128"]),
+        ("memory.size_bytes=63", &["memory.size_bytes"]),
+    ];
+    for (change, hints) in changes {
+        for command in ["bench", "predict"] {
+            refused(&folder, &[command, "--on", "card-gen5-x16", "--with", change], hints);
+        }
+        let trace = ["trace", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--with", change];
+        refused(&folder, &trace, hints);
+    }
+    refused(&folder, &["bench", "--on", "host", "--with", "link.mps_bytes=128"], &["'host' is real"]);
+}
+
+#[test]
+fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
+    let folder = Folder::new();
+    let faults: [(&str, &[&str]); 6] = [
+        ("poisoned", &["'poisoned' is no fault", "it names no port behind an @", "poisoned@card:3"]),
+        ("broken@card", &["kinds are unsupported, abort,"]),
+        ("abort@card:x", &["'x' is no number of a TLP and no time in ns"]),
+        ("abort@crad", &["fault.abort@crad.port: is \"crad\", no port of this platform; its ports: root/card, card"]),
+        ("abort@card:0", &["its tlp must be a whole number from 1"]),
+        ("stuck@card:1+5ns", &["down_ns: is of link_down only, and this is stuck"]),
+    ];
+    for (fault, hints) in faults {
+        refused(&folder, &["bench", "--on", "card-gen5-x16", "--fault", fault], hints);
+        let trace = ["trace", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--fault", fault];
+        refused(&folder, &trace, hints);
+    }
+    refused(&folder, &["bench", "--on", "host", "--fault", "stuck@card"], &["'host' is real"]);
+    refused(&folder, &["predict", "--on", "card-gen5-x16", "--fault", "stuck@card"], &["a formula knows nothing"]);
+}
+
+#[test]
+fn a_window_may_be_all_that_is_lent_and_no_more() {
+    let folder = Folder::new();
+    let asked = ["predict", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--sizes", "4KiB", "--window"];
+    folder.good(&[&asked[..], &["1056964608"]].concat());
+    refused(
+        &folder,
+        &[&asked[..], &["1056964609"]].concat(),
+        &["reach beyond the memory that is lent", "at most 1056964608"],
+    );
+    refused(&folder, &[&asked[..], &["2KiB"]].concat(), &["--sizes: 4096 B reach beyond the window", "at most 2048"]);
 }
 
 #[test]

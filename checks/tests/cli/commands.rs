@@ -49,6 +49,50 @@ fn a_configuration_space_is_printed_or_written_and_the_doctor_reads_it() {
     assert!(over.code == Some(2) && over.err.contains("would overwrite"), "{}", over.err);
 }
 
+/// A card whose link goes down.
+const LOOSE: &str = "
+[[fault]]
+name = \"loose\"
+port = \"card\"
+kind = { value = \"link_down\", assumed = \"a test\" }
+at_ns = { value = 2000, assumed = \"a test\" }
+";
+
+#[test]
+fn whatever_goes_wrong_ends_with_1_and_says_who_where_and_what_to_do() {
+    let text = card_with(&[("\"card-gen5-x16\"", "\"mine\"")]) + LOOSE;
+    let folder = Folder::with(&[("mine.toml", text.as_bytes())]);
+    let ask = |question: &str, on: &str, fault: &[&str]| {
+        let asked = ["bench", "--on", on, "--question", question, "--sizes", "4KiB"];
+        folder.run(&[&asked[..], fault].concat())
+    };
+    let down = ask("dma_write_bandwidth", "mine.toml", &[]);
+    assert_eq!(down.code, Some(1));
+    for said in ["mine: 00:01.0 (root/card): PCIe Bus Error:", "[5] SDES", "the link to card went down", "look at slot"]
+    {
+        assert!(down.err.contains(said), "{said}: {}", down.err);
+    }
+    let read = "dma_read_bandwidth";
+    for (fault, question, bit) in [
+        ("unsupported@root/card", read, "[20] UnsupReq"),
+        ("abort@root/card", read, "[15] CmpltAbrt"),
+        ("poisoned@card:5", read, "[12] TLP"),
+        ("ecrc@card:5", read, "[19] ECRC"),
+        ("stuck@root/card:5", read, "[14] CmpltTO"),
+        ("removed@card", read, "[5] SDES"),
+        ("no_credits@root/card:5", "dma_write_bandwidth", "no error that a bus reports"),
+    ] {
+        let outcome = ask(question, "card-gen5-x16", &["--fault", fault]);
+        assert_eq!(outcome.code, Some(1), "{fault}: {}", outcome.err);
+        assert!(outcome.err.contains(bit) && outcome.err.contains("arrived: "), "{fault}: {}", outcome.err);
+        assert!(outcome.out.contains(&format!("card-gen5-x16: {fault} goes wrong by --fault")), "{}", outcome.out);
+    }
+    let traced = ["trace", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--fault", "stuck@card"];
+    let traced = folder.run(&traced);
+    assert_eq!(traced.code, Some(1));
+    assert!(traced.err.contains("[14] CmpltTO"), "{}", traced.err);
+}
+
 #[test]
 fn every_kind_of_target_is_asked() {
     let folder = Folder::with(&[("mine.toml", card_with(&[("\"card-gen5-x16\"", "\"mine\"")]).as_bytes())]);
@@ -87,6 +131,23 @@ fn what_is_said_twice_is_asked_once() {
     let once = folder.good(&small("predict", "aws-f1", &[]));
     let twice = ["--access", "8,8", "--question", "mmio_read_latency", "--fence", "lfence,lfence", "--align", "0,0"];
     assert_eq!(folder.good(&small("predict", "aws-f1", &twice)), once);
+}
+
+#[test]
+fn a_record_has_the_number_that_was_changed_and_how_far_devices_went() {
+    let folder = Folder::new();
+    let asked = ["predict", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--sizes", "4KiB", "--json"];
+    let changed =
+        ["--with", "link.mps_bytes=128", "--window", "64KiB", "--random", "--outstanding", "2", "--channels", "1"];
+    let record: serde_json::Value = serde_json::from_str(&folder.good(&[&asked[..], &changed].concat())).unwrap();
+    let mps_bytes = &record["targets"][0]["platform"]["link"]["mps_bytes"];
+    assert_eq!(mps_bytes["value"], 128);
+    assert_eq!(mps_bytes["assumed"], "given with --with on the command line; 512 otherwise");
+    assert_eq!(record["warnings"][0], "card-gen5-x16: link.mps_bytes is 128 by --with, and 512 in its file");
+    let reach = serde_json::json!({"window_bytes": 65536, "is_random": true, "outstanding": 2, "channels": 1});
+    assert_eq!(record["answers"][0]["way"]["reach"], reach);
+    let usual: serde_json::Value = serde_json::from_str(&folder.good(&asked)).unwrap();
+    assert!(usual["answers"][0]["way"].get("reach").is_none() && usual["warnings"].as_array().unwrap().is_empty());
 }
 
 #[test]

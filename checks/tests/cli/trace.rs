@@ -76,7 +76,7 @@ fn what_is_written_is_read_back_with_the_latency_that_was_simulated() {
 fn the_viewers_file_has_an_end_for_every_beginning() {
     let folder = Folder::new();
     let flows = ["trace", "--on", "rosta-virtex7", "--question", "shared_link", "--flows", "0:host,1:host"];
-    folder.good(&with(&flows, &["--sizes", "1KiB", "-o", "x.json"]));
+    folder.good(&with(&flows, &["--sizes", "1KiB", "--dllps", "-o", "x.json"]));
     let document: Value = serde_json::from_slice(&folder.content()["x.json"]).unwrap();
     let events = document["traceEvents"].as_array().unwrap();
     let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
@@ -96,6 +96,23 @@ fn the_viewers_file_has_an_end_for_every_beginning() {
     for pair in slices.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
         assert!(pair[0].3 <= pair[1].2 + 1e-9, "{pair:?}");
     }
+}
+
+#[test]
+fn dllps_are_shown_on_demand_and_damaged_tlps_always() {
+    let folder = Folder::new();
+    let cable = ["--with", "link.tlps_per_error=4", "--passes", "8"];
+    let plain = folder.good(&with(&READS, &cable));
+    assert!(plain.contains(" of them damaged\n") && plain.contains(", damaged"), "{plain}");
+    assert!(!plain.contains("UpdateFC") && !plain.contains(" Nak"), "{plain}");
+    let whole = folder.good(&with(&with(&READS, &cable), &["--dllps"]));
+    for shown in [" DLLPs\n", " Ack ", " Nak ", " UpdateFC-NP "] {
+        assert!(whole.contains(shown), "{shown} in {whole}");
+    }
+    folder.good(&with(&with(&READS, &cable), &["-o", "x.pcapng"]));
+    let capture = capture(&folder.content()["x.pcapng"]);
+    assert_eq!(capture.frames.len(), 16, "each once");
+    assert!(capture.about.contains(" TLPs that came damaged are left out"), "{}", capture.about);
 }
 
 #[test]
@@ -153,6 +170,7 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
     }
     refused(&folder, &["trace", "--on", "aws-f1", "--question", "why"], &["'why' is no question", "dma_read_latency"]);
     refused(&folder, &with(&READS, &["--link", "attic"]), &["--link attic", "it has card"]);
+    refused(&folder, &with(&READS, &["--dllps", "-o", "x.pcapng"]), &["--dllps", "TLPs only", ".json"]);
     refused(&folder, &with(&READS, &["--passes", "0"]), &["--passes", "1..="]);
     refused(&folder, &with(&READS, &["--passes", "1000001"]), &["1000000"]);
     for name in ["x", "x.pcap", "x.PCAPNG", ".json"] {

@@ -6,10 +6,12 @@ use lanemark_platform::{Origin, PRESETS, Platform, Slot, Switch, preset};
 use lanemark_sim::config_space::{SimulatedFunction, functions, lspci_text};
 use lanemark_wire::config::PortType;
 
-/// Every preset; the default one with as many tags as there can be too.
+/// Every preset; the default one with as many tags as there can be, and one with a port that redirects, too.
 fn platforms() -> Vec<Platform> {
     let mut all: Vec<Platform> = PRESETS.iter().map(|row| preset(row.name).unwrap().unwrap()).collect();
     all.push(many_tags());
+    let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    all.push(rosta.with_acs_redirect("rc47a/fpga0", true, Origin::Given("a test".to_owned())).unwrap());
     all
 }
 
@@ -89,6 +91,10 @@ fn check(platform: &Platform, seen: &Printed<'_>) {
     let lists = |title: &str| seen.capability(title).is_some();
     assert!(lists("Power Management version 3") && lists("MSI: Enable-") && lists("Advanced Error Reporting"));
     assert_eq!(lists("Access Control Services"), looks_down, "{port}");
+    if let Some(control) = seen.capability("Access Control Services") {
+        let line = control.lines.iter().find(|line| line.starts_with("ACSCtl:")).unwrap();
+        seen.says(line, if platform.redirects(port) { "ReqRedir+" } else { "ReqRedir-" });
+    }
     assert_eq!(lists("Secondary PCI Express"), generation >= 3, "{port}");
     assert_eq!((lists("Data Link Feature"), lists("Physical Layer 16.0 GT/s")), (generation >= 4, generation >= 4));
     assert_eq!(lists("Physical Layer 32.0 GT/s"), generation >= 5, "{port}");

@@ -1,13 +1,19 @@
 //! Small records for tests.
 
-use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Summary, Target, TargetKind, Way};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Reach, Record, Summary, Target, TargetKind, Way};
 
 /// An answer about stores to a card that knows its rate and nothing else.
 pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer {
     Answer {
         question: "mmio_write_bandwidth".to_owned(),
         target: "card".to_owned(),
-        way: Way { memory_type: "wc".to_owned(), access: access.to_owned(), fence: None, through: "user".to_owned() },
+        way: Way {
+            memory_type: "wc".to_owned(),
+            access: access.to_owned(),
+            fence: None,
+            through: "user".to_owned(),
+            reach: Reach::default(),
+        },
         size_bytes,
         alignment_bytes: 0,
         quantity: Quantity::Bandwidth,
@@ -26,6 +32,7 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
         samples_ns: vec![],
         raw: vec![],
         dropped: None,
+        steady: None,
         doubts: vec![],
         delivery: None,
         fit: None,

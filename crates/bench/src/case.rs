@@ -1,10 +1,10 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{
-    Access, Clock, Completion, Descriptors, DmaCall, Facts, Fence, Flow, KernelCall, Pattern, Peer, Region, Share,
-    Span, Transfer, Verb, Width, Window,
+    Access, Clock, Completion, Descriptors, DmaCall, Facts, Fence, Flow, KernelCall, Pattern, Peer, Region, Relay,
+    Share, Span, Transfer, Verb, Width, Window,
 };
-use lanemark_record::{CorePair, Quantity, Way};
+use lanemark_record::{CorePair, Quantity, Reach, Way};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// One variant of a question.
@@ -28,6 +28,8 @@ pub struct Case {
     pub flows: Vec<Flow>,
     /// Through a pointer or a driver.
     pub through: Through,
+    /// Where devices move bytes: what somebody asked for.
+    pub reach: Reach,
 }
 
 /// Through whom bytes go, or what is done where none do.
@@ -89,6 +91,11 @@ pub enum Through {
         /// How the core comes to know that they have been moved.
         completion: Completion,
     },
+    /// Cards that hand on what the first of them reads, along the flows.
+    Relay {
+        /// Bytes at either end in host memory, and at each card.
+        window: u64,
+    },
     /// A core that loads the bytes itself, where a device could move them.
     Loads,
 }
@@ -113,18 +120,51 @@ impl Case {
             Through::Loaded { window, under_way } => (window, Some(under_way)),
             _ => return Vec::new(),
         };
+        let pattern = if self.reach.is_random { Pattern::Random } else { Pattern::Sequential };
         let is_beside = self.is_beside_others();
         let is_asker = |place| place == 0 && is_beside;
         let transfer = |(place, flow): (u64, &Flow)| {
             let start = if flow.peer == Peer::Host { place * window } else { self.region.offset };
             let offset = start + self.alignment;
-            let window = Window { offset, len: window - self.alignment, pattern: Pattern::Sequential };
+            let window = Window { offset, len: window - self.alignment, pattern };
             let under_way = if is_asker(place) { Some(1) } else { under_way };
             let bytes = if is_beside && place > 0 { LOAD_BYTES } else { self.size };
             let (card, verb, partner) = (flow.card, flow.verb, flow.partner(self.region.bar));
             Transfer { card, verb, partner, bytes, count, window, under_way }
         };
         (0..).zip(&self.flows).map(transfer).collect()
+    }
+
+    /// What cards hand on, `count` transfers a pass; `None` where they do not, or where the flows are no chain from host memory
+    /// through cards and back.
+    #[must_use]
+    pub fn relay(&self, count: u64) -> Option<Relay> {
+        let Through::Relay { window } = self.through else { return None };
+        let ([first, hops @ ..], Some(last)) = (self.flows.as_slice(), self.flows.last()) else { return None };
+        let mut cards = vec![first.card];
+        for hop in hops.split_last()?.1 {
+            let (Verb::Store, Peer::Card(next)) = (hop.verb, hop.peer) else { return None };
+            if cards.last() != Some(&hop.card) || cards.contains(&next) {
+                return None;
+            }
+            cards.push(next);
+        }
+        let is_end = |flow: &Flow, verb: Verb| flow.peer == Peer::Host && flow.verb == verb;
+        if !is_end(first, Verb::Load) || !is_end(last, Verb::Store) || cards.last() != Some(&last.card) {
+            return None;
+        }
+        let len = window.saturating_sub(self.alignment);
+        let all = Window { offset: self.alignment, len, pattern: Pattern::Sequential };
+        Some(Relay {
+            cards,
+            bar: self.region.bar,
+            at_peers: Window { offset: self.region.offset + self.alignment, ..all },
+            bytes: self.size,
+            count,
+            from: all,
+            to: Window { offset: window + self.alignment, ..all },
+            is_stored: false,
+        })
     }
 
     /// The calls that let devices move bytes, `count` of each a pass; none where nobody is called.
@@ -149,6 +189,13 @@ impl Case {
     /// Bytes from where it starts to the end of what it may touch.
     #[must_use]
     pub fn room(&self, facts: &Facts) -> u64 {
+        let all = self.most_window(facts);
+        self.reach.window_bytes.map_or(all, |window| window.min(all)).saturating_sub(self.alignment)
+    }
+
+    /// Bytes of the largest window that it could go over.
+    #[must_use]
+    pub fn most_window(&self, facts: &Facts) -> u64 {
         let region = facts.regions.iter().find(|region| region.at == self.region).map(|region| region.len);
         let is_with_host = |flow: &Flow| flow.peer == Peer::Host;
         let lent = facts.dma.map(|dma| dma.lent_bytes / self.flows.len().max(1) as u64);
@@ -159,9 +206,10 @@ impl Case {
                 lent
             }
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
+            Through::Relay { .. } => facts.dma.map(|dma| dma.lent_bytes / 2).min(region),
             _ => region,
         };
-        len.map_or(0, |len| len.saturating_sub(self.alignment))
+        len.unwrap_or(0)
     }
 
     /// What its figure is, where that is not what the question's others are.
@@ -186,6 +234,7 @@ impl Case {
             access: access.to_owned(),
             fence: None,
             through: through.to_owned(),
+            reach: self.reach,
         };
         let through = match self.through {
             Through::User => "user",
@@ -199,6 +248,7 @@ impl Case {
             Through::Copy { is_cold: false } => "hot",
             Through::Copy { is_cold: true } => "cold",
             Through::Dma { .. } => return of_nothing(&in_words(&self.flows), "dma"),
+            Through::Relay { .. } => return of_nothing(&chain_in_words(&self.flows), "dma_relay"),
             Through::DmaCall { share, descriptors, completion, .. } => {
                 let through = format!("dma_{}_{completion}", asked_by(share, descriptors));
                 return of_nothing(&in_words(&self.flows), &through);
@@ -220,6 +270,7 @@ impl Case {
             access: self.access.to_string(),
             fence,
             through: through.to_owned(),
+            reach: self.reach,
         }
     }
 
@@ -235,6 +286,7 @@ impl Case {
             region: facts.regions.first()?.at,
             flows: Vec::new(),
             through,
+            reach: Reach::default(),
         })
     }
 }
@@ -278,6 +330,16 @@ fn in_words(flows: &[Flow]) -> String {
     words.join(" ")
 }
 
+/// The cards that bytes pass between host memory and host memory; neighbours in a row as the first and the last.
+fn chain_in_words(flows: &[Flow]) -> String {
+    let cards: Vec<u32> = flows.iter().filter(|flow| flow.verb == Verb::Store).map(|flow| flow.card).collect();
+    let rows = cards.chunk_by(|one, other| one.checked_add(1) == Some(*other)).map(|row| match row {
+        [first, .., last] => format!("{first}-{last}"),
+        row => row.iter().map(u32::to_string).collect(),
+    });
+    format!("host:{}:host", rows.collect::<Vec<_>>().join(":"))
+}
+
 /// What to vary; what is `None` is chosen by the question.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Axes {
@@ -295,6 +357,8 @@ pub struct Axes {
     pub region: Option<String>,
     /// Who moves bytes where, all at once.
     pub flows: Option<Vec<Flow>>,
+    /// How far and how densely devices move bytes.
+    pub reach: Reach,
 }
 
 /// 64 B to 4 MiB in steps of four.
@@ -350,6 +414,7 @@ impl Axes {
                                 region: region.at,
                                 flows: Vec::new(),
                                 through: Through::User,
+                                reach: Reach::default(),
                             });
                         }
                     }

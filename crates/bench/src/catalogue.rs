@@ -5,8 +5,8 @@ use crate::{
     copy_routines, core_to_core, descriptor_overhead, dma_or_mmio, dma_read_bandwidth, dma_read_latency,
     dma_read_write_mix, dma_write_bandwidth, dma_write_read_latency, doorbell_to_completion, driver_call_overhead,
     fence_cost, interrupt_latency, kernel_entry, loaded_latency, mmio_read_bandwidth, mmio_read_latency,
-    mmio_write_bandwidth, mmio_write_latency, peer_latency, peer_write_bandwidth, shared_link,
-    streaming_load_bandwidth, timer_cost, wc_buffers,
+    mmio_write_bandwidth, mmio_write_latency, peer_latency, peer_read_bandwidth, peer_write_bandwidth, relay_bandwidth,
+    shared_link, streaming_load_bandwidth, timer_cost, wc_buffers,
 };
 
 /// Every question, in the order they are asked.
@@ -29,6 +29,8 @@ pub const CATALOGUE: &[Question] = &[
     dma_or_mmio::QUESTION,
     peer_latency::QUESTION,
     peer_write_bandwidth::QUESTION,
+    peer_read_bandwidth::QUESTION,
+    relay_bandwidth::QUESTION,
     shared_link::QUESTION,
     wc_buffers::QUESTION,
     fence_cost::QUESTION,

@@ -15,7 +15,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::question::Question;
 use lanemark_machine::{Access, BlockCopy, Facts, Op, Plan, Span, Verb, Width};
-use lanemark_record::Quantity;
+use lanemark_record::{Quantity, Reach};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -76,6 +76,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                         region: region.at,
                         flows: Vec::new(),
                         through,
+                        reach: Reach::default(),
                     }));
                 }
             }

@@ -19,7 +19,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::question::{LeftOut, Question};
 use lanemark_machine::{Access, Channel, Clockwork, Facts, Fence, Lane, Op, Plan, Span, Stream, Verb, Width};
-use lanemark_record::{CorePair, Quantity};
+use lanemark_record::{CorePair, Quantity, Reach};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// The catalogue row.
@@ -89,6 +89,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         region: region.at,
         flows: Vec::new(),
         through,
+        reach: Reach::default(),
     };
     let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
     let memory = memory.then(|| case(Verb::Load, eight, 8, Through::Memory));

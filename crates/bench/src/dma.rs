@@ -1,11 +1,11 @@
 //! What the questions about a device's own transfers have in common.
 
 use crate::case::{Axes, Case, Through};
-use lanemark_machine::{Access, Facts, Flow, Lane, Op, Peer, Plan, Verb, Width, WriteRead};
+use lanemark_machine::{Access, Facts, Flow, Lane, OnChannels, Op, Peer, Plan, Transfer, Verb, Width, WriteRead};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// Bytes gone over at the most, where the size allows it: more than a second-level cache, less than a third-level one.
-const WINDOW: u64 = 4 << 20;
+pub(crate) const WINDOW: u64 = 4 << 20;
 
 /// A case for each size and alignment of these flows; none where devices move nothing, or where somebody asks about
 /// instructions, memory types or regions, which are a core's affair.
@@ -21,7 +21,20 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
         Some(region) => (region.at, region.len),
         None => return Vec::new(),
     };
+    let reads = flows.iter().any(|flow| flow.verb == Verb::Load);
+    if axes.reach.outstanding.is_some() && (under_way.is_some() || !reads) {
+        // A write is over when it has left, and a latency is that of one at a time.
+        return Vec::new();
+    }
+    let is_of_pairs = flows.iter().any(|flow| flow.card == first.card && flow.verb != first.verb);
+    if axes.reach.channels.is_some() && (under_way.is_some() || is_of_pairs) {
+        // One transfer at a time is on one channel, and a pair of a write and a read too.
+        return Vec::new();
+    }
     let sizes = axes.sizes.clone().unwrap_or_else(|| usual.to_vec());
+    let room = axes.reach.window_bytes.map_or(room, |window| window.min(room));
+    let usual_window = axes.reach.window_bytes.map_or(WINDOW.min(room), |_| room);
+    let under_way = axes.reach.outstanding.or(under_way);
     let mut cases = Vec::new();
     for alignment in axes.alignments.clone().unwrap_or_else(|| vec![0]) {
         for size in sizes.iter().copied() {
@@ -38,7 +51,8 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
                 alignment,
                 region,
                 flows: flows.to_vec(),
-                through: Through::Dma { window: reach.max(WINDOW.min(room)), under_way },
+                through: Through::Dma { window: reach.max(usual_window), under_way },
+                reach: axes.reach,
             });
         }
     }
@@ -53,26 +67,34 @@ pub(crate) fn with_host(facts: &Facts, axes: &Axes, verb: Verb, under_way: Optio
     flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], under_way, usual)).collect()
 }
 
-/// Cases of one flow each: those asked for from card to card, or else from the first card to the next one and to the last
+/// Cases of one flow each: those asked for with another card, or else of the first card with the next one and with the last
 /// one, as slots are listed.
-pub(crate) fn to_peers(facts: &Facts, axes: &Axes, usual: &[u64]) -> Vec<Case> {
+pub(crate) fn with_peers(facts: &Facts, axes: &Axes, verb: Verb, usual: &[u64]) -> Vec<Case> {
     let cards = facts.dma.map_or(0, |dma| dma.cards);
     let nearest_and_last = || -> Vec<Flow> {
         let mut others: Vec<u32> =
             [1, cards.saturating_sub(1)].into_iter().filter(|other| (1..cards).contains(other)).collect();
         others.dedup();
-        others.into_iter().map(|other| Flow { card: 0, verb: Verb::Store, peer: Peer::Card(other) }).collect()
+        others.into_iter().map(|other| Flow { card: 0, verb, peer: Peer::Card(other) }).collect()
     };
     let mut flows = axes.flows.clone().unwrap_or_else(nearest_and_last);
-    flows.retain(|flow| flow.verb == Verb::Store && flow.peer != Peer::Host);
+    flows.retain(|flow| flow.verb == verb && flow.peer != Peer::Host);
     flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], None, usual)).collect()
 }
 
 /// Every flow makes `count` transfers a pass, by devices alone.
 pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
     let lanes =
-        (0..).zip(case.transfers(count)).map(|(core, transfer)| Lane { core, body: vec![Op::Transfer(transfer)] });
+        (0..).zip(case.transfers(count)).map(|(core, transfer)| Lane { core, body: vec![step(case, transfer)] });
     Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), passes) }
+}
+
+/// A transfer, on as many channels as somebody asked for.
+fn step(case: &Case, transfer: Transfer) -> Op {
+    match case.reach.channels {
+        Some(channels) => Op::OnChannels(OnChannels { transfer, channels }),
+        None => Op::Transfer(transfer),
+    }
 }
 
 /// Cases of both ways between a card and host memory: of the cards that are asked to write there, or else of the first one.
@@ -96,9 +118,10 @@ pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u6
     Plan::on_one_core(body, passes)
 }
 
-/// Transfers of a sample: enough for a steady state, few enough to be quick; about 1 MiB, and one at the least.
+/// Transfers of a sample: enough for a steady state, few enough to be quick; about 1 MiB, and one of each channel at the least.
 pub(crate) fn transfers(case: &Case) -> u64 {
-    ((1 << 20) / case.size.max(1)).clamp(1, 1024)
+    let least = case.reach.channels.map_or(1, u64::from);
+    ((1 << 20) / case.size.max(1)).clamp(1, 1024).max(least)
 }
 
 /// Sizes of bandwidths.

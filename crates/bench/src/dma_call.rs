@@ -14,7 +14,9 @@ pub(crate) const WRITTEN: Descriptors = Descriptors::Written(MemoryType::Uc);
 /// A case for each size of each flow with host memory that is of this kind, in each of these ways; none where no driver can be
 /// called.
 pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usual: &[u64]) -> Vec<Case> {
-    if !facts.dma.is_some_and(|dma| dma.has_driver) {
+    // A call is one transfer, and the next one comes when it is over.
+    let is_of_one = axes.reach.outstanding.is_none() && axes.reach.channels.is_none();
+    if !facts.dma.is_some_and(|dma| dma.has_driver) || !is_of_one {
         return Vec::new();
     }
     let moved = dma::with_host(facts, axes, verb, None, usual);

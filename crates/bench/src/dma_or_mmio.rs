@@ -13,7 +13,7 @@ use crate::case::{Axes, Case, Through};
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::question::Question;
 use lanemark_machine::{Access, Completion, Descriptors, Facts, Fence, Op, Plan, Share, Stream, Verb, Width};
-use lanemark_record::Quantity;
+use lanemark_record::{Quantity, Reach};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -71,6 +71,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             region: region.at,
             flows: Vec::new(),
             through: Through::Loads,
+            reach: Reach::default(),
         })
     };
     loads.filter(is_named).flat_map(case).chain(asked).collect()

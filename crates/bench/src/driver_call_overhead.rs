@@ -23,7 +23,7 @@ use crate::question::Question;
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together};
 use lanemark_machine::{Access, DriverCall, Facts, Machine, Op, Plan, Stream, Verb, Width};
-use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
+use lanemark_record::{Answer, LEAST_SAMPLES, Quantity, Reach};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -69,6 +69,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             region: region.at,
             flows: Vec::new(),
             through,
+            reach: Reach::default(),
         };
         if let Some(sizes) = &axes.sizes {
             cases.extend(sizes.iter().map(|size| case(Verb::Load, *size, Through::Driver)));

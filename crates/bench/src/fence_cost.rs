@@ -16,7 +16,7 @@ use crate::question::Question;
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Access, Facts, Fence, Machine, Op, Plan, Stream, Verb, Width};
-use lanemark_record::{Answer, Quantity};
+use lanemark_record::{Answer, Quantity, Reach};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -54,6 +54,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         region: region.at,
         flows: Vec::new(),
         through,
+        reach: Reach::default(),
     };
     let mut cases = Vec::new();
     for fence in fences {

@@ -15,7 +15,7 @@ use crate::error::BenchError;
 use crate::question::Question;
 use crate::sampling::{answer, measure, plan_for};
 use lanemark_machine::{Facts, Flow, Lane, Machine, Op, Peer, Plan, Samples, Transfer, Verb};
-use lanemark_record::{Answer, Quantity, Summary};
+use lanemark_record::{Answer, Quantity, Reach, Summary};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -57,7 +57,11 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let of_load = |(count, under_way): (usize, u32)| {
         let cases = dma::cases(facts, axes, &flows[..=count], None, &[usual]).into_iter();
         cases.map(move |case| match case.through {
-            Through::Dma { window, .. } => Case { through: Through::Loaded { window, under_way }, ..case },
+            // How many are under way is what is asked here.
+            Through::Dma { window, .. } => {
+                let reach = Reach { outstanding: None, channels: None, ..case.reach };
+                Case { through: Through::Loaded { window, under_way }, reach, ..case }
+            }
             _ => case,
         })
     };

@@ -53,6 +53,7 @@ impl Measured {
         self.samples.links.clone_from(&visit.links);
         self.samples.latencies.clone_from(&visit.latencies);
         self.samples.together.clone_from(&visit.together);
+        self.samples.steady = visit.steady;
         self.samples.delivery = visit.delivery;
         self.timer_costs.push(visit.timer_cost);
         self.timer_costs.sort_unstable();

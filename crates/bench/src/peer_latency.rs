@@ -7,6 +7,7 @@
 
 use crate::dma;
 use crate::question::Question;
+use lanemark_machine::Verb;
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -14,7 +15,7 @@ pub const QUESTION: Question = Question {
     name: "peer_latency",
     summary: "time that bytes take from a card to another card, one way, by size",
     quantity: Quantity::OneWayLatency,
-    cases: |facts, axes| dma::to_peers(facts, axes, &[8, 64, 128, 4096]),
+    cases: |facts, axes| dma::with_peers(facts, axes, Verb::Store, &[8, 64, 128, 4096]),
     plan: |case, passes| dma::plan(case, 1, passes),
     simulated_passes: |_| 1,
     most_passes: |_| 1,

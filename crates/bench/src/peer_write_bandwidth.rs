@@ -7,6 +7,7 @@
 
 use crate::dma;
 use crate::question::Question;
+use lanemark_machine::Verb;
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -14,7 +15,7 @@ pub const QUESTION: Question = Question {
     name: "peer_write_bandwidth",
     summary: "bytes per second a card writes to another card, by size",
     quantity: Quantity::Bandwidth,
-    cases: |facts, axes| dma::to_peers(facts, axes, &dma::SIZES),
+    cases: |facts, axes| dma::with_peers(facts, axes, Verb::Store, &dma::SIZES),
     plan: |case, passes| dma::plan(case, dma::transfers(case), passes),
     simulated_passes: |_| 1,
     most_passes: |_| 4096,

@@ -9,8 +9,8 @@ use crate::question::Question;
 use crate::rounds::{Wanted, in_rounds};
 use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
 use lanemark_record::{
-    Answer, Bytes, Ceiling, CeilingKind, Detail, Direction, Dropped, LinkUse, Quantity, Summary, Tlps, WaitShare,
-    doubts,
+    Answer, Bytes, Ceiling, CeilingKind, Detail, Direction, Dropped, LinkUse, Quantity, Steady, Summary, Tlps,
+    WaitShare, doubts,
 };
 use lanemark_units::Ticks;
 
@@ -21,7 +21,10 @@ pub fn plan_for(question: &Question, case: &Case, clockwork: Clockwork, effort: 
         Clockwork::Simulated => effort.simulated_passes.unwrap_or_else(|| (question.simulated_passes)(case)),
         Clockwork::Real | Clockwork::Emulated => 1,
     };
-    (question.plan)(case, passes)
+    let plan = (question.plan)(case, passes);
+    // Each pass may take as long as usual; instants stay far from the end of time.
+    let timeout = Ticks(plan.timeout.0.saturating_mul(effort.simulated_passes.unwrap_or(1).max(1)).min(1 << 61));
+    Plan { timeout, ..plan }
 }
 
 /// Asks one case of one machine. The ceiling of the answer is unknown until somebody who knows it says so.
@@ -153,12 +156,23 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         samples_ns,
         raw: measured.raw(),
         dropped: Some(dropped),
+        steady: effort.simulated_passes.and(samples.steady).map(steady),
         delivery: None,
         fit: None,
         detail: case.pair().map(Detail::Pair),
     };
     delivery::tell(&mut answer, samples.delivery);
     answer
+}
+
+fn steady(found: lanemark_machine::Steady) -> Steady {
+    let because = found.because.filter(|_| found.skipped == 0);
+    Steady {
+        transfers: found.transfers,
+        skipped_transfers: found.skipped,
+        period_transfers: found.period,
+        because: because.map(|because| because.explanation().to_owned()),
+    }
 }
 
 fn link_use(used: &lanemark_machine::LinkUse) -> LinkUse {
@@ -188,7 +202,8 @@ fn wait_shares(samples: &Samples) -> Vec<WaitShare> {
     let waited = samples.waits.iter().map(|wait| wait.span).sum::<Ticks>().as_ns();
     let scale = if waited > delivered { delivered / waited } else { 1.0 };
     let waits = samples.waits.iter().map(|wait| (wait.cause, wait.span.as_ns() * scale));
-    let rest = delivered - waited * scale;
+    // A hair less than nothing, where several channels waited all of the time.
+    let rest = (delivered - waited * scale).max(0.0);
     let pace = (issue - waited * scale).clamp(0.0, rest);
     let others = [(Cause::Issue, pace), (Cause::Transit, rest - pace)];
     let mut shares: Vec<WaitShare> =

@@ -3,7 +3,7 @@
 use crate::case::{Case, Through};
 use crate::dma;
 use crate::question::Question;
-use lanemark_machine::Plan;
+use lanemark_machine::{Op, Plan};
 
 /// The most passes that are traced where nobody says how many.
 const MOST_PASSES: u64 = 8;
@@ -19,6 +19,7 @@ pub fn plan_to_trace(question: &Question, case: &Case, passes: Option<u64>) -> P
     let passes = passes.unwrap_or(few).max(1);
     match case.through {
         Through::Dma { .. } | Through::Loaded { .. } => dma::plan(case, 1, passes),
+        Through::Relay { .. } => Plan::on_one_core(case.relay(1).map(Op::Relay).into_iter().collect(), passes),
         _ => (question.plan)(case, passes),
     }
 }
@@ -28,6 +29,7 @@ mod tests {
     use super::*;
     use crate::{dma_read_bandwidth, fence_cost};
     use lanemark_machine::{Access, Flow, Verb, Width};
+    use lanemark_record::Reach;
     use lanemark_units::{BarOffset, MemoryType};
 
     fn case(size: u64, through: Through) -> Case {
@@ -41,6 +43,7 @@ mod tests {
             region: BarOffset { bar: 0, offset: 0 },
             flows: vec!["host:0".parse::<Flow>().unwrap()],
             through,
+            reach: Reach::default(),
         }
     }
 

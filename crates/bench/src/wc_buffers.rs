@@ -21,7 +21,7 @@ use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use crate::step::{Height, NoStep, steps};
 use lanemark_machine::{Access, Clockwork, Facts, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
-use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Summary};
+use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Reach, Summary};
 use lanemark_units::{MemoryType, Ticks};
 
 /// The catalogue row.
@@ -80,6 +80,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                 region: region.at,
                 flows: Vec::new(),
                 through: Through::User,
+                reach: Reach::default(),
             });
         }
     }
@@ -243,6 +244,7 @@ mod tests {
                     region: at,
                     flows: Vec::new(),
                     through: Through::User,
+                    reach: Reach::default(),
                 };
                 let plan = plan(&case, lines, 1);
                 let [Op::Stream(stream)] = &*plan.lanes[0].body else { panic!("{plan:?}") };

@@ -7,6 +7,7 @@ use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
+use lanemark_platform::Fault;
 use lanemark_sim::ConfigWrite;
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
@@ -61,10 +62,26 @@ pub struct BenchArgs {
     pub questions: Vec<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Write to a register of a simulated port first: BDF+CAP_EXP+8.w=VALUE:MASK, hexadecimal; 'lanemark lspci' lists the
+    /// Change a number of the simulated platforms for this run, such as link.mps_bytes=256; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = number, value_delimiter = ',')]
+    pub with: Vec<(String, f64)>,
+    /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
+    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back) and removed; may be given
+    /// several times
+    #[arg(long, value_name = "FAULT", value_delimiter = ',')]
+    pub fault: Vec<Fault>,
+    /// Write to a register of a simulated port first: BDF+CAP_EXP+8.w=VALUE:MASK or BDF+ECAP_ACS+6.w=VALUE:MASK, hexadecimal;
+    /// 'lanemark lspci' lists the
     /// ports; may be given several times
     #[arg(long, value_name = "WRITE", value_delimiter = ',')]
     pub setpci: Vec<ConfigWrite>,
+    /// Passes of a sample of a simulated platform [default: the question's own]; the answer says what of it was skipped as a
+    /// steady state
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub passes: Option<u64>,
+    /// Simulate every transfer, and skip no steady state: the same answers, later
+    #[arg(long)]
+    pub detailed: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
@@ -95,7 +112,7 @@ pub struct AxisArgs {
     /// Fences: none,sfence,lfence,mfence,locked,interrupt
     #[arg(long, value_name = "FENCES", value_delimiter = ',', value_parser = fence)]
     pub fence: Vec<MaybeFence>,
-    /// Distances of the first byte from a 64 B boundary
+    /// Distances of the first byte from a 64 B boundary; for what devices move, from a page
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = alignment)]
     pub align: Vec<u64>,
     /// The region to touch, by its name in the platform
@@ -104,6 +121,18 @@ pub struct AxisArgs {
     /// Who moves bytes where, all at once: 0:host,host:1,0:1 (card 0 to card 1), ...
     #[arg(long, value_name = "FLOWS", value_delimiter = ',')]
     pub flows: Vec<Flow>,
+    /// Bytes at the other end that each flow of devices goes over [default: 4MiB, or one transfer if that is more]
+    #[arg(long, value_name = "SIZE", value_parser = window)]
+    pub window: Option<u64>,
+    /// Transfers of devices begin anywhere in the window, the same places in every run, and not one behind the other
+    #[arg(long)]
+    pub random: bool,
+    /// Reads of devices under way at once, at the most [default: as many as there are tags]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub outstanding: Option<u32>,
+    /// Channels of each card that its transfers are dealt to, one after the other [default: 1]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub channels: Option<u32>,
 }
 
 #[derive(Debug, Arguments)]
@@ -116,19 +145,30 @@ pub struct TraceArgs {
     pub question: Option<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
+    /// Change a number of the platform for this run, such as link.mps_bytes=256; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = number, value_delimiter = ',')]
+    pub with: Vec<(String, f64)>,
+    /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
+    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back) and removed; may be given
+    /// several times
+    #[arg(long, value_name = "FAULT", value_delimiter = ',')]
+    pub fault: Vec<Fault>,
     /// Passes of the case; of devices' transfers, how many transfers [default: as many as move 4KiB, 8 at most]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub passes: Option<u64>,
     /// The link whose TLPs to show, by the slot or switch below it [default: all; for .pcapng that of the card asked]
     #[arg(long, value_name = "NAME")]
     pub link: Option<String>,
+    /// Show DLLPs too: acknowledgments and credits, when each goes; not for .pcapng
+    #[arg(long)]
+    pub dllps: bool,
     /// Write to this file: .pcapng (TLPs of one link), .json (for Perfetto and Chrome), .txt
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print this capture, and how long its requests took, and trace nothing
     #[arg(long, value_name = "FILE.pcapng",
         conflicts_with_all = ["on", "question", "passes", "link", "output", "sizes", "memory_type", "access", "fence", "align",
-            "region", "flows"])]
+            "region", "flows", "window", "random", "outstanding", "channels", "with", "fault", "dllps"])]
     pub read: Option<PathBuf>,
 }
 
@@ -230,10 +270,23 @@ fn fence(text: &str) -> Result<MaybeFence, String> {
         .map_err(|error: lanemark_machine::UnknownName| format!("{error}, or none"))
 }
 
+/// Bytes of a page, as devices' requests are cut at.
+const PAGE: u64 = 4096;
+
+fn window(text: &str) -> Result<u64, String> {
+    match parse_size(text) {
+        Ok(0) => Err("a window of 0 bytes has no place for a transfer".to_owned()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 fn alignment(text: &str) -> Result<u64, String> {
     match parse_size(text) {
-        Ok(bytes) if bytes < 64 => Ok(bytes),
-        Ok(bytes) => Err(format!("{bytes} is not below 64: it is the distance from a 64 B boundary")),
+        Ok(bytes) if bytes < PAGE => Ok(bytes),
+        Ok(bytes) => {
+            Err(format!("{bytes} is not below {PAGE}: it is the distance from a boundary, of a page at the most"))
+        }
         Err(error) => Err(error.to_string()),
     }
 }
@@ -277,6 +330,14 @@ pub struct FitArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// `link.mps_bytes=256`, `memory.size_bytes=64MiB`
+fn number(text: &str) -> Result<(String, f64), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.mps_bytes=256")?;
+    let size = || parse_size(value.trim()).ok().map(|bytes| bytes as f64);
+    let number = value.trim().parse().ok().or_else(size);
+    Ok((key.trim().to_owned(), number.ok_or_else(|| format!("'{value}' is no number"))?))
 }
 
 /// `region.sram.read_ns=200`
@@ -340,7 +401,7 @@ pub struct LspciArgs {
     /// A built-in platform or a platform file
     #[arg(long = "on", value_name = "PLATFORM", default_value = "card-gen5-x16")]
     pub on: String,
-    /// Write to a register first: BDF+CAP_EXP+8.w=VALUE:MASK, hexadecimal; may be given several times
+    /// Write to a register first: BDF+CAP_EXP+8.w=VALUE:MASK or BDF+ECAP_ACS+6.w=VALUE:MASK, hexadecimal; may be given several times
     #[arg(long, value_name = "WRITE", value_delimiter = ',')]
     pub setpci: Vec<ConfigWrite>,
     /// Write it to this file instead of printing it; 'lspci -F' and 'lanemark doctor --from' read such files

@@ -5,13 +5,13 @@ use crate::card::{self, Card};
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
-use crate::target::Target;
+use crate::target::{Changes, Target};
 use crate::work::{Task, work};
 use indicatif::{ProgressBar, ProgressStyle};
 use lanemark_advise::Verdict;
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, measured_ceiling, question};
 use lanemark_machine::{Clockwork, Fence, MachineError, Verb};
-use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Record, Skipped, file};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Skipped, file};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -51,6 +51,10 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
     ];
     if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::Usage(format!("{flag}: a formula takes no samples; ask with `lanemark bench`")));
+    }
+    if let Some(fault) = args.fault.first() {
+        let message = format!("--fault {fault}: a formula knows nothing that goes wrong; ask with `lanemark bench`");
+        return Err(Failure::Usage(message));
     }
     if let Some(name) = args.on.iter().find(|name| card::address(name).is_some()) {
         let message = format!("'{name}' is a real card and has no formula: name a platform");
@@ -120,10 +124,11 @@ impl Run {
         let axes = axes(&args.axes);
         let names: Vec<&str> =
             if args.on.is_empty() { usual.to_vec() } else { args.on.iter().map(String::as_str).collect() };
+        let changes = Changes::wanted(args);
         let mut targets: Vec<Target> = Vec::new();
         let mut skipped = Vec::new();
         for name in names {
-            match Target::open(name, &args.card, &args.setpci, interrupted) {
+            match Target::open(name, &args.card, &changes, interrupted) {
                 Ok(target) if targets.iter().any(|other| other.facts().name == target.facts().name) => {
                     return Err(Failure::Usage(format!("two targets are called '{}'", target.facts().name)));
                 }
@@ -192,14 +197,15 @@ impl Run {
             Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
             Err(error) => {
                 let warning = format!("{} on {target}, {}: {error}", question.name, case.way());
-                let is_gone = matches!(error, BenchError::Machine(MachineError::Device { .. }));
+                let is_gone = matches!(error, BenchError::Machine(MachineError::Device { .. } | MachineError::Bus(_)));
                 // What every variant would say again is said once.
                 if !(is_gone && self.gone.contains(&place)) {
                     self.record.warnings.push(warning);
                 }
                 if is_gone {
                     self.gone.push(place);
-                    self.failed = Some(error.to_string());
+                    // What comes after it often only follows from it.
+                    self.failed.get_or_insert_with(|| error.to_string());
                 }
             }
         }
@@ -264,7 +270,9 @@ impl Run {
         }
         if let Some(platform) = &target.platform {
             let transfers = case.counted_transfers();
+            let relay = case.relay(1);
             let computed = match transfers.as_slice() {
+                _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),
                 [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
                 [_, ..] => lanemark_model::shared_ceiling(platform, &transfers),
                 [] => {
@@ -302,6 +310,7 @@ impl Run {
         self.record.targets = self.targets.iter().map(|target| target.to_record(formula_only)).collect();
         let cards = self.targets.iter().filter_map(|target| target.card.as_ref());
         self.record.warnings.extend(cards.flat_map(Card::changes));
+        self.record.warnings.extend(self.targets.iter().flat_map(|target| target.changed.clone()));
         if self.targets.iter().any(|target| target.facts().clockwork != Clockwork::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
@@ -393,6 +402,7 @@ fn effort(args: &BenchArgs) -> Effort {
     Effort {
         budget: args.sampling.budget.unwrap_or(usual.budget),
         interval_percent: args.sampling.interval.unwrap_or(usual.interval_percent),
+        simulated_passes: args.passes,
         ..usual
     }
 }
@@ -407,6 +417,12 @@ pub fn axes(args: &AxisArgs) -> Axes {
         alignments: each_once(&args.align),
         region: args.region.clone(),
         flows: each_once(&args.flows),
+        reach: Reach {
+            window_bytes: args.window,
+            is_random: args.random,
+            outstanding: args.outstanding,
+            channels: args.channels,
+        },
     }
 }
 

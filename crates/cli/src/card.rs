@@ -3,7 +3,7 @@
 use crate::args::{BenchArgs, CardArgs};
 use crate::ask::{axes, questions};
 use crate::failure::Failure;
-use crate::target::{Target, not_written};
+use crate::target::{Changes, Target};
 use crate::work::{Task, work};
 use lanemark_bench::{BenchError, Case, Effort};
 use lanemark_hw::linux_sysfs::{
@@ -31,8 +31,8 @@ pub fn address(name: &str) -> Option<Address> {
 /// Refuses options of cards where no card is asked, and ranges for several cards.
 pub fn check(args: &BenchArgs) -> Result<(), Failure> {
     let cards = args.on.iter().filter(|name| address(name).is_some()).count();
-    if let Some(name) = args.on.iter().find(|name| !args.setpci.is_empty() && address(name).is_some()) {
-        return Err(not_written(name));
+    if let Some(name) = args.on.iter().find(|name| address(name).is_some()) {
+        Changes::wanted(args).refuse(name)?;
     }
     match args.card.given() {
         Some(option) if cards == 0 => {
@@ -174,7 +174,8 @@ pub fn rehearse(args: &BenchArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     head(&mut out, &rehearsal)?;
     let notes = rehearsal.notes();
-    let mut targets = [Target { machine: Box::new(rehearsal), formula: None, platform: None, card: None }];
+    let mut targets =
+        [Target { machine: Box::new(rehearsal), formula: None, platform: None, card: None, changed: Vec::new() }];
     let work = work(&questions(&args.questions)?, &targets, &axes(&args.axes))?;
     accesses(&mut out, targets[0].machine.as_mut(), &notes, &work.tasks)?;
     writeln!(out, "\nnothing was touched: leave out --dry-run to do it")?;

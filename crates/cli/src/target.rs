@@ -1,13 +1,13 @@
 //! Whom to ask: a preset, a platform file, this machine, or a card in it.
 
-use crate::args::CardArgs;
+use crate::args::{BenchArgs, CardArgs};
 use crate::card::{self, Card};
 use crate::failure::Failure;
 use crate::input;
 use lanemark_hw::HostMemory;
 use lanemark_machine::{Clockwork, Facts, Machine};
 use lanemark_model::FormulaMachine;
-use lanemark_platform::{Draft, LinkEnds, PRESETS, Platform, PlatformError};
+use lanemark_platform::{Draft, Fault, LinkEnds, Origin, PRESETS, Platform, PlatformError};
 use lanemark_record::{Link, Origins, Target as TargetRecord, TargetKind};
 use lanemark_sim::{ConfigWrite, SimulatedMachine, setpci};
 use std::path::Path;
@@ -24,34 +24,56 @@ pub struct Target {
     pub platform: Option<Platform>,
     /// What is known of the card, where it is a real one.
     pub card: Option<Card>,
+    /// What of the platform is not as its file says, because the user changed it.
+    pub changed: Vec<String>,
+}
+
+/// What the user changes of simulated platforms for one run.
+#[derive(Default)]
+pub struct Changes {
+    /// Numbers, by their paths.
+    pub with: Vec<(String, f64)>,
+    /// Writes to registers of ports.
+    pub setpci: Vec<ConfigWrite>,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// Whether every transfer is simulated.
+    pub detailed: bool,
 }
 
 impl Target {
-    /// Opens a target by name, a simulated one after these writes to its ports; `interrupted` ends long measurements.
+    /// Opens a target by name, a simulated one after these changes; `interrupted` ends long measurements.
     pub fn open(
         name: &str,
         card: &CardArgs,
-        writes: &[ConfigWrite],
+        changes: &Changes,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Target, Failure> {
         let is_real = name == "host" || card::address(name).is_some();
-        if is_real && !writes.is_empty() {
-            return Err(not_written(name));
+        if is_real {
+            changes.refuse(name)?;
         }
         if name == "host" {
             let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
             let machine = Box::new(host.interrupted_by(Arc::clone(interrupted)));
-            return Ok(Target { machine, formula: None, platform: None, card: None });
+            return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
         }
         if let Some(address) = card::address(name) {
             let (machine, card) = card::open(address, card, interrupted)?;
-            return Ok(Target { machine, formula: None, platform: None, card: Some(card) });
+            return Ok(Target { machine, formula: None, platform: None, card: Some(card), changed: Vec::new() });
         }
-        let platform = platform_after(name, writes)?;
+        let (platform, differences) = changes.of(name)?;
         let machine = SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
         let machine = machine.interrupted_by(Arc::clone(interrupted));
+        let machine = if changes.detailed { machine.in_detail() } else { machine };
         let formula = FormulaMachine::new(&platform, machine.facts());
-        Ok(Target { machine: Box::new(machine), formula: Some(formula), platform: Some(platform), card: None })
+        Ok(Target {
+            machine: Box::new(machine),
+            formula: Some(formula),
+            platform: Some(platform),
+            card: None,
+            changed: differences,
+        })
     }
 
     /// What it is.
@@ -95,14 +117,51 @@ pub fn platform(name: &str) -> Result<Platform, Failure> {
     draft(name)?.complete().map_err(|error| refused(&error))
 }
 
-/// Real machines are not written to.
-pub fn not_written(name: &str) -> Failure {
-    Failure::Usage(format!("--setpci: '{name}' is real, and Lanemark writes to simulated ports only; use setpci"))
-}
+impl Changes {
+    /// Those of a command line.
+    pub fn wanted(args: &BenchArgs) -> Changes {
+        let faults = args.fault.clone();
+        Changes { with: args.with.clone(), setpci: args.setpci.clone(), faults, detailed: args.detailed }
+    }
 
-/// The same after these writes to its ports.
-pub fn platform_after(name: &str, writes: &[ConfigWrite]) -> Result<Platform, Failure> {
-    setpci(&platform(name)?, writes).map_err(|error| Failure::Usage(format!("--setpci {error}")))
+    /// Real machines are not changed.
+    pub fn refuse(&self, name: &str) -> Result<(), Failure> {
+        let what = match (self.setpci.is_empty(), self.with.first()) {
+            (false, _) => {
+                format!("--setpci: '{name}' is real, and Lanemark writes to simulated ports only; use setpci")
+            }
+            (true, Some((key, _))) => {
+                format!("--with {key}: '{name}' is real, and only simulated platforms have numbers to change")
+            }
+            (true, None) => match self.faults.first() {
+                Some(fault) => {
+                    format!("--fault {fault}: '{name}' is real, and things go wrong by order on simulated ones only")
+                }
+                None => return Ok(()),
+            },
+        };
+        Err(Failure::Usage(what))
+    }
+
+    /// The platform of this name after the changes, and what they were.
+    pub fn of(&self, name: &str) -> Result<(Platform, Vec<String>), Failure> {
+        let (mut platform, mut changed) = (platform(name)?, Vec::new());
+        for (key, value) in &self.with {
+            let before = platform.number(key).map_or_else(|| "none".to_owned(), |(before, _)| before.to_string());
+            let origin = Origin::Assumed(format!("given with --with on the command line; {before} otherwise"));
+            platform =
+                platform.with(key, *value, origin).map_err(|error| Failure::Usage(format!("--with: {error}")))?;
+            changed.push(format!("{}: {key} is {value} by --with, and {before} in its file", platform.name));
+        }
+        let mut platform =
+            setpci(&platform, &self.setpci).map_err(|error| Failure::Usage(format!("--setpci {error}")))?;
+        for fault in &self.faults {
+            platform =
+                platform.with_fault(fault.clone()).map_err(|error| Failure::Usage(format!("--fault: {error}")))?;
+            changed.push(format!("{}: {fault} goes wrong by --fault", platform.name));
+        }
+        Ok((platform, changed))
+    }
 }
 
 fn refused(error: &PlatformError) -> Failure {

@@ -6,7 +6,7 @@ use crate::card;
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
-use crate::target::{Target, platform};
+use crate::target::{Changes, Target};
 use crate::work::{Work, work};
 use lanemark_bench::{Case, Question, plan_to_trace};
 use lanemark_machine::{MachineError, Samples, Trace};
@@ -48,6 +48,10 @@ fn read(path: &Path) -> Result<(), Failure> {
 
 fn record(args: &TraceArgs) -> Result<(), Failure> {
     let format = format(args.output.as_deref())?;
+    if args.dllps && format == Format::Pcapng {
+        let message = "--dllps: .pcapng has TLPs only; write .json or .txt, or leave --dllps out";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let (Some(on), Some(asked)) = (&args.on, &args.question) else {
         return Err(Failure::Usage("--on and --question say what to trace; --read reads a capture".to_owned()));
     };
@@ -57,12 +61,17 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     }
     let questions = questions(std::slice::from_ref(asked))?;
     let question = questions[0];
-    let platform = platform(on)?;
+    let (platform, changed) =
+        Changes { with: args.with.clone(), faults: args.fault.clone(), ..Changes::default() }.of(on)?;
+    for change in &changed {
+        say(change);
+    }
     if let Some(path) = &args.output {
         output::check(&[path], &[Path::new(on)])?;
     }
     let machine = || SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()));
-    let target = Target { machine: Box::new(machine()?), formula: None, platform: Some(platform.clone()), card: None };
+    let target =
+        Target { machine: Box::new(machine()?), formula: None, platform: Some(platform.clone()), card: None, changed };
     let Work { tasks, skipped } = work(&questions, &[target], &axes(&args.axes))?;
     let Some(case) = tasks.first().map(|task| &task.case) else {
         let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
@@ -72,7 +81,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     let flag = Arc::clone(&interrupted);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
-    let machine = machine()?.interrupted_by(interrupted);
+    let machine = machine()?.interrupted_by(interrupted).with_dllps(args.dllps);
     let plan = plan_to_trace(question, case, args.passes);
     let (samples, trace) = run(machine, question, &plan)?;
     let link = match &args.link {

@@ -38,6 +38,7 @@ pub fn work(questions: &[&'static Question], targets: &[Target], axes: &Axes) ->
         }
     }
     for (place, target) in targets.iter().enumerate() {
+        check_reach(target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
         for size in axes.sizes.iter().flatten() {
             check_size(*size, target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
         }
@@ -48,7 +49,9 @@ pub fn work(questions: &[&'static Question], targets: &[Target], axes: &Axes) ->
 
 impl Work {
     fn add(&mut self, question: &'static Question, place: usize, facts: &Facts, axes: &Axes) {
-        let cases = (question.cases)(facts, axes);
+        let mut cases = (question.cases)(facts, axes);
+        // What a core does goes over no window, and what was asked for is not left out unsaid.
+        cases.retain(|case| case.reach == axes.reach);
         let mut skip = |what: String, because: String| {
             let (question, target) = (question.name.to_owned(), facts.name.clone());
             self.skipped.push(Skipped { question, target, what, because });
@@ -57,7 +60,14 @@ impl Work {
             skip(left_out.what, left_out.because);
         }
         if cases.is_empty() {
-            let because = "the target has nothing to ask it of (region, driver or instruction)";
+            let because = match axes.reach.outstanding {
+                Some(_) => "--outstanding is about reads of devices, and this has none or asks for one at a time",
+                None if axes.reach.channels.is_some() => {
+                    "--channels is about transfers of devices, and here is none or one at a time"
+                }
+                None if !axes.reach.is_usual() => "--window and --random are about what devices move",
+                None => "the target has nothing to ask it of (region, driver or instruction)",
+            };
             skip("the question".to_owned(), because.to_owned());
         }
         let too_large = cases.iter().filter(|case| case.room(facts) < case.size).min_by_key(|case| case.size);
@@ -79,6 +89,28 @@ fn check_region(axes: &Axes, facts: &Facts) -> Result<(), Failure> {
     }
 }
 
+/// Refuses windows that reach beyond what there is, and distances from a page where the boundary is that of a line.
+fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), Failure> {
+    for Task { question, case, .. } in tasks {
+        if case.flows.is_empty() && case.alignment >= LINE {
+            return Err(Failure::Usage(format!(
+                "--align: {} is not below {LINE}: for {}, it is the distance from a {LINE} B boundary",
+                case.alignment, question.name
+            )));
+        }
+        let most = case.most_window(facts);
+        if let Some(window) = case.reach.window_bytes.filter(|window| *window > most) {
+            let (of, name) = (touched(facts, case), &facts.name);
+            let message = format!("--window: {window} B reach beyond {of} of {name}; ask for at most {most}");
+            return Err(Failure::Usage(message));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a line of a cache.
+const LINE: u64 = 64;
+
 /// Refuses a size that none of the tasks has room for, at the largest distance from a boundary.
 fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), Failure> {
     let of_size = tasks.map(|task| &task.case).filter(|case| case.size == size);
@@ -96,8 +128,13 @@ fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task
 
 /// What a case touches, in words.
 fn touched(facts: &Facts, case: &Case) -> String {
-    if matches!(case.through, Through::Dma { .. } | Through::DmaCall { .. } | Through::Loaded { .. })
-        && case.flows.iter().any(|flow| flow.peer == Peer::Host)
+    if case.reach.window_bytes.is_some_and(|window| window < case.most_window(facts)) {
+        return "the window".to_owned();
+    }
+    if matches!(
+        case.through,
+        Through::Dma { .. } | Through::DmaCall { .. } | Through::Loaded { .. } | Through::Relay { .. }
+    ) && case.flows.iter().any(|flow| flow.peer == Peer::Host)
     {
         return "the memory that is lent".to_owned();
     }

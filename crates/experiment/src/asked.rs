@@ -5,7 +5,7 @@ use lanemark_bench::{Axes, Case, Effort, Question, Through, ask, question};
 use lanemark_machine::{Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Origin, Platform};
-use lanemark_record::{Answer, Detail};
+use lanemark_record::{Answer, Detail, Reach};
 use lanemark_sim::{ConfigWrite, NoConfigWrite, SimulatedMachine, setpci};
 
 /// What came out, in the figure's unit.
@@ -99,6 +99,7 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
             .map(|flows| flows.iter().map(|flow| flow.parse()).collect::<Result<_, _>>())
             .transpose()
             .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,
+        reach: Reach::default(),
     };
     let is_asked = |case: &Case| wanted.through.as_deref().is_some_and(|named| case.way().through == named);
     let is_wanted = |case: &Case| case.through == through || is_asked(case);

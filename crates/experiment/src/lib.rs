@@ -15,8 +15,10 @@ mod fitting;
 mod here;
 mod paper;
 mod payload_rule;
+mod relay_rule;
 mod reproduce;
 mod rules;
+mod small_payload_rule;
 
 pub use figure::{Experiment, ExperimentError};
 pub use fitting::{Fitting, fittings};

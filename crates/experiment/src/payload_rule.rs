@@ -3,7 +3,7 @@
 use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{LinkEnds, Platform};
 use lanemark_sim::config_space::functions;
-use lanemark_sim::{Board, ConfigWrite, SimulatedMachine, setpci};
+use lanemark_sim::{Board, ConfigWrite, SimulatedMachine, WrittenCapability, setpci};
 use lanemark_units::Ticks;
 use lanemark_wire::config::{Reading, Spot, pcie::PCI_EXPRESS};
 
@@ -61,6 +61,7 @@ fn written(platform: &Platform, ports: &[String], bytes: u32) -> Result<Platform
         .filter(|function| ports.contains(&function.port))
         .map(|function| ConfigWrite {
             function: function.address,
+            capability: WrittenCapability::Express,
             offset: MAX_PAYLOAD.register.offset,
             value: of(code),
             mask: of(all),
@@ -95,5 +96,5 @@ fn malformed_at(platform: &Platform, transfer: &Transfer) -> Result<Option<Strin
     let mut board = Board::new(platform).map_err(|error| error.to_string())?;
     board.start_transfer(transfer, 1, 0)?;
     board.run_until(Ticks::whole_ns(1_000_000));
-    Ok(board.malformed.map(|malformed| malformed.port))
+    Ok(board.errors.first().map(|noticed| noticed.port.clone()))
 }

@@ -427,7 +427,7 @@ fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
     let machine = SimulatedMachine::new(platform).ok()?;
     let (sizes, alignments) = (Some(vec![answer.size_bytes]), Some(vec![answer.alignment_bytes]));
     let axes = if answer.way.through == "dma" {
-        Axes { sizes, alignments, ..Axes::default() }
+        Axes { sizes, alignments, reach: answer.way.reach, ..Axes::default() }
     } else {
         Axes {
             sizes: sizes.filter(|_| answer.way.through == "user"),
@@ -435,6 +435,7 @@ fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
             accesses: Some(vec![answer.way.access.parse().ok()?]),
             fences: Some(vec![answer.way.fence.as_ref().map(|name| name.parse()).transpose().ok()?]),
             alignments,
+            reach: answer.way.reach,
             ..Axes::default()
         }
     };

@@ -40,11 +40,13 @@ pub enum Cause {
     Descriptor,
     /// The device said that it is done: the message is at the root complex and the handler has not run.
     Interrupt,
+    /// A queue of the device was empty, or too full for what came.
+    Fifo,
 }
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 18] = [
+    pub const ALL: [Cause; 19] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
@@ -63,6 +65,7 @@ impl Cause {
         Cause::Transfer,
         Cause::Descriptor,
         Cause::Interrupt,
+        Cause::Fifo,
     ];
 
     /// Its place in [`Cause::ALL`].
@@ -93,6 +96,7 @@ impl Cause {
             Cause::Transfer => "transfer",
             Cause::Descriptor => "descriptor",
             Cause::Interrupt => "interrupt",
+            Cause::Fifo => "fifo",
         }
     }
 
@@ -118,6 +122,7 @@ impl Cause {
             Cause::Transfer => "the device is moving the bytes",
             Cause::Descriptor => "the device has no descriptor yet",
             Cause::Interrupt => "the interrupt has not reached its handler",
+            Cause::Fifo => "a queue inside the device is empty, or full",
         }
     }
 
@@ -142,6 +147,7 @@ impl Cause {
             Cause::Transfer => "it is the transfer: see what the engine waits for",
             Cause::Descriptor => "prefetch more, or let the core write them",
             Cause::Interrupt => "poll, where the wait is short",
+            Cause::Fifo => "a faster clock or wider beats of what feeds and empties it, or a larger queue",
             Cause::Replay => "the slot, the cable, the lanes; a replay buffer that holds a round trip",
         }
     }

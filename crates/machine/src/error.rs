@@ -1,5 +1,6 @@
 //! What can go wrong between a question and a machine.
 
+use crate::BusError;
 use lanemark_units::{BarOffset, Ticks};
 
 /// The machine will not run this plan, because.
@@ -73,6 +74,9 @@ pub enum MachineError {
         /// Which device, what happened and what to do.
         what: String,
     },
+    /// A TLP was lost, refused or never answered.
+    #[error("{0}")]
+    Bus(Box<BusError>),
     /// Somebody asked for an end (Ctrl-C).
     #[error("{machine}: interrupted")]
     Interrupted {

@@ -68,6 +68,10 @@ pub struct DmaFacts {
     pub lent_bytes: u64,
     /// Reads that one card may have under way.
     pub tags: u32,
+    /// Jobs that one card may have at once.
+    pub channels: u32,
+    /// Where in a card's BARs others write what it hands on ([`Op::Relay`](crate::Op::Relay)); `None` if they cannot.
+    pub relays_at: Option<BarOffset>,
     /// Whether there is a driver that lets them make transfers and waits ([`Op::Dma`](crate::Op::Dma)).
     pub has_driver: bool,
 }

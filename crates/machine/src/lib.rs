@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod bus_error;
 mod cause;
 mod channel;
 mod clock;
@@ -18,12 +19,16 @@ mod facts;
 mod flow;
 mod kernel_call;
 mod link_use;
+mod on_channels;
 mod plan;
+mod relay;
 mod samples;
+mod steady;
 mod trace;
 mod transfer;
 
 pub use access::{Access, Fence, UnknownName, Width};
+pub use bus_error::{Arrived, BusError};
 pub use cause::Cause;
 pub use channel::Channel;
 pub use clock::Clock;
@@ -33,9 +38,12 @@ pub use facts::{Clockwork, DmaFacts, Facts, Region, RegionKind};
 pub use flow::{Flow, Peer};
 pub use kernel_call::KernelCall;
 pub use link_use::LinkUse;
+pub use on_channels::OnChannels;
 pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
+pub use relay::Relay;
 pub use samples::{Confirmed, Delivery, Disturbance, Dropped, Moved, Sample, Samples, Together, Traffic, Wait};
-pub use trace::{Direction, Frame, Trace, Untraced, Waited, Waiter};
+pub use steady::{Steady, Unsteady};
+pub use trace::{Direction, Dllp, DllpKind, Frame, Trace, Untraced, Waited, Waiter};
 pub use transfer::{Partner, Pattern, Transfer, Window, WriteRead};
 
 /// Something a question can be asked of: a simulated card, a real one, the memory of this machine.

@@ -1,6 +1,6 @@
 //! What is to be done, as data.
 
-use crate::{Access, Channel, Clock, DmaCall, Fence, KernelCall, Transfer, Width, WriteRead};
+use crate::{Access, Channel, Clock, DmaCall, Fence, KernelCall, OnChannels, Relay, Transfer, Width, WriteRead};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// What to run and how often between two timestamps.
@@ -83,6 +83,10 @@ pub enum Op {
     Transfer(Transfer),
     /// Lets a device write and read by itself.
     WriteRead(WriteRead),
+    /// Lets a device move bytes by itself, on several of its channels.
+    OnChannels(OnChannels),
+    /// Lets cards hand on what the first of them reads.
+    Relay(Relay),
     /// Asks a driver for a device's transfers, and waits for the end of each.
     Dma(DmaCall),
 }
@@ -97,6 +101,8 @@ impl Op {
             Op::Copy(copy) => copy.zone.len,
             Op::Transfer(transfer) => transfer.bytes_of_pass(),
             Op::WriteRead(pairs) => pairs.bytes_of_pass(),
+            Op::OnChannels(dealt) => dealt.transfer.bytes_of_pass(),
+            Op::Relay(relay) => relay.bytes_of_pass(),
             Op::Dma(call) => call.transfer.bytes_of_pass(),
             Op::Fence(_)
             | Op::Map(_)

@@ -1,6 +1,6 @@
 //! What came out.
 
-use crate::{Cause, LinkUse};
+use crate::{Cause, LinkUse, Steady};
 use lanemark_units::Ticks;
 
 /// One repetition of a plan, timed.
@@ -149,6 +149,8 @@ pub struct Samples {
     pub confirmed: Option<Confirmed>,
     /// What each of several devices moved in the last sample; `None` unless the plan lets several move bytes.
     pub together: Option<Together>,
+    /// What was not simulated step by step; `None` where nothing could be left out, as on a real machine.
+    pub steady: Option<Steady>,
     /// How the ends of the samples are known.
     pub delivery: Delivery,
     /// What an empty sample takes; already subtracted from `taken`.
@@ -174,6 +176,7 @@ impl Samples {
             latencies: Vec::new(),
             confirmed: None,
             together: None,
+            steady: None,
             delivery: Delivery::Seen,
             timer_cost: Ticks::ZERO,
             spent: Ticks::ZERO,
@@ -232,6 +235,7 @@ impl Samples {
         self.latencies.clear();
         self.confirmed = None;
         self.together = None;
+        self.steady = None;
         self.delivery = Delivery::Seen;
         self.timer_cost = Ticks::ZERO;
     }

@@ -13,6 +13,8 @@ pub struct Trace {
     pub links: Vec<String>,
     /// TLPs by the time at which they went.
     pub frames: Vec<Frame>,
+    /// DLLPs by the time at which they went; none where nobody asked for them.
+    pub dllps: Vec<Dllp>,
     /// Waits by the time at which they were over.
     pub waits: Vec<Waited>,
     /// What there was no room for.
@@ -25,10 +27,11 @@ impl Trace {
     /// The most bytes of all frames together.
     pub const MOST_BYTES: usize = 64 << 20;
 
-    /// The same with the frames of one link only, and the waits.
+    /// The same with the frames and DLLPs of one link only, and the waits.
     #[must_use]
     pub fn of_link(mut self, link: usize) -> Trace {
         self.frames.retain(|frame| frame.link == link);
+        self.dllps.retain(|dllp| dllp.link == link);
         self
     }
 }
@@ -38,6 +41,8 @@ impl Trace {
 pub struct Untraced {
     /// Frames older than those it has.
     pub frames: u64,
+    /// DLLPs older than those it has.
+    pub dllps: u64,
     /// Waits older than those it has.
     pub waits: u64,
     /// Frames that no legal TLP stands for: a mistake of the machine.
@@ -83,8 +88,62 @@ pub struct Frame {
     pub arrives: Ticks,
     /// What it had waited for last, if it had.
     pub because: Option<Cause>,
+    /// Whether it came damaged: the receiver dropped it, and it goes again.
+    pub is_damaged: bool,
     /// Header and payload as on the link, without framing, sequence number and LCRC. Bytes that are not enabled are 0.
     pub tlp: Vec<u8>,
+}
+
+/// One DLLP on one link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dllp {
+    /// Which of [`Trace::links`].
+    pub link: usize,
+    /// Which way; what it answers went the other way.
+    pub direction: Direction,
+    /// What it is.
+    pub kind: DllpKind,
+    /// When its first symbol went.
+    pub starts: Ticks,
+    /// When its last symbol had gone.
+    pub ends: Ticks,
+    /// When it does something at the other end.
+    pub arrives: Ticks,
+}
+
+/// What a DLLP is.
+///
+/// Source: PCI Express Base Specification, "Data Link Layer Packet Rules".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DllpKind {
+    /// TLPs up to some number came well.
+    Ack,
+    /// One came damaged.
+    Nak,
+    /// Credits of posted requests.
+    UpdateFcPosted,
+    /// Credits of non-posted requests.
+    UpdateFcNonPosted,
+    /// Credits of completions.
+    UpdateFcCompletion,
+}
+
+impl DllpKind {
+    /// The specification's name.
+    ///
+    /// ```
+    /// assert_eq!(lanemark_machine::DllpKind::UpdateFcCompletion.name(), "UpdateFC-Cpl");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DllpKind::Ack => "Ack",
+            DllpKind::Nak => "Nak",
+            DllpKind::UpdateFcPosted => "UpdateFC-P",
+            DllpKind::UpdateFcNonPosted => "UpdateFC-NP",
+            DllpKind::UpdateFcCompletion => "UpdateFC-Cpl",
+        }
+    }
 }
 
 /// Somebody waited.

@@ -1,7 +1,7 @@
 //! The ceiling of a transfer: what the link allows, whatever the core does.
 
 use crate::costs::Costs;
-use lanemark_machine::{Transfer, Verb};
+use lanemark_machine::{Relay, Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Rate;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -103,6 +103,15 @@ pub fn transfer_ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceil
 #[must_use]
 pub fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Option<Ceiling> {
     crate::transfer::shared_ceiling(platform, transfers)
+}
+
+/// The most bytes a second that pass a relay from end to end: those of its slowest hop, each as [`transfer_ceiling`]. Hops that share
+/// a link may leave each other less. `None` where one of them has no ceiling.
+#[must_use]
+pub fn relay_ceiling(platform: &Platform, relay: &Relay) -> Option<Ceiling> {
+    let hops =
+        relay.transfers().iter().map(|transfer| transfer_ceiling(platform, transfer)).collect::<Option<Vec<_>>>()?;
+    hops.into_iter().min_by(|one, other| one.rate.bytes_per_s().total_cmp(&other.rate.bytes_per_s()))
 }
 
 /// What carries the payload, and which way.

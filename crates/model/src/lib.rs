@@ -14,14 +14,16 @@ mod ceiling;
 mod costs;
 mod dma;
 mod dma_call;
+mod engine_way;
 mod load;
 mod machine;
 mod path;
 mod predict;
+mod queue;
 mod store;
 mod transfer;
 
-pub use ceiling::{Ceiling, ceiling, link_ceiling, shared_ceiling, transfer_ceiling};
+pub use ceiling::{Ceiling, ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
 pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
 pub use machine::FormulaMachine;
 pub use predict::{Bound, Prediction, predict};

@@ -1,6 +1,6 @@
 //! The links and switches between two ends, and how long a packet takes over them when nothing else does.
 
-use lanemark_platform::{Forwarding, Link, LinkEnds, Platform, ROOT, Switch};
+use lanemark_platform::{Forwarding, Link, LinkEnds, PeerWay, Platform, ROOT, Switch};
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
 
@@ -106,8 +106,35 @@ impl Path {
         Some(Path { hops })
     }
 
-    /// From one card to another: up as far as both ways are the same, and down.
+    /// The way of requests from one card to another: by the lowest switch above both, or through the root complex, which takes
+    /// all of a packet before it sends it on.
     pub(crate) fn between(platform: &Platform, from: u32, to: u32) -> Option<Path> {
+        match platform.peer_way(from as usize, to as usize)? {
+            PeerWay::BySwitch => Path::by_switch(platform, from, to),
+            PeerWay::ByRoot => Path::by_root(platform, from, to),
+            PeerWay::Nowhere(_) => None,
+        }
+    }
+
+    /// The way of completions from one card to another that asked: those of reads that the root complex made come by it, and
+    /// all others by the lowest switch above both, if there is one; redirecting is for requests.
+    pub(crate) fn back(platform: &Platform, from: u32, to: u32) -> Option<Path> {
+        let is_split = platform.root_complex.peer_read_bytes.value > 0;
+        match platform.peer_way(to as usize, from as usize)? {
+            PeerWay::ByRoot if is_split => Path::by_root(platform, from, to),
+            _ => Path::by_switch(platform, from, to).or_else(|| Path::by_root(platform, from, to)),
+        }
+    }
+
+    fn by_root(platform: &Platform, from: u32, to: u32) -> Option<Path> {
+        let (mut up, down) = (Path::up(platform, from)?, Path::down(platform, to)?);
+        up.hops.last_mut()?.switch = Some((platform.root_complex.peer_forward_ns.value, Forwarding::StoreAndForward));
+        up.hops.extend(down.hops);
+        Some(up)
+    }
+
+    /// Up as far as both ways are the same, and down; `None` if they share no switch.
+    fn by_switch(platform: &Platform, from: u32, to: u32) -> Option<Path> {
         let (mut above_from, mut above_to) = (switches_above(platform, from)?, switches_above(platform, to)?);
         let mut shared = 0;
         while let (Some(one), Some(other)) = (above_from.pop(), above_to.pop()) {
@@ -116,7 +143,6 @@ impl Path {
             }
             shared += 1;
         }
-        // Nothing is shared: through the root complex, which has no formula yet.
         if shared == 0 {
             return None;
         }
@@ -166,6 +192,15 @@ impl Path {
             Forwarding::CutThrough => header.max(Ticks(arrives.0.saturating_sub(time_out.0))),
         };
         go + latency
+    }
+
+    /// Of each link: how many read requests it has credits for, and from the start of one until its credit is back, with
+    /// nothing else on the way.
+    pub(crate) fn read_credits(&self, header_dw: u8) -> impl Iterator<Item = (u32, Ticks)> {
+        self.hops.iter().enumerate().map(move |(place, hop)| {
+            let [.., nonposted] = hop.credits;
+            (nonposted, self.goes_on(place, Ticks::ZERO, header_dw, 0) + hop.dllp() + hop.one_way)
+        })
     }
 
     /// The link on which such packets follow each other slowest.

@@ -40,6 +40,8 @@ pub enum Bound {
     Descriptors,
     /// An interrupt's way to its handler, and the thread's to its core.
     Interrupt,
+    /// The user's clock behind a queue.
+    Queue,
 }
 
 impl Bound {
@@ -62,6 +64,7 @@ impl Bound {
             Bound::Memory => "requests that memory takes",
             Bound::Descriptors => "descriptors over their latency",
             Bound::Interrupt => "the interrupt and the thread it wakes",
+            Bound::Queue => "the user's clock behind a queue",
         }
     }
 }
@@ -120,6 +123,8 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
         }
         [Op::Transfer(transfer)] => transfer::predict(platform, transfer, plan.passes),
+        // More channels are as fast as a formula knows nothing of.
+        [Op::OnChannels(dealt)] if dealt.channels == 1 => transfer::predict(platform, &dealt.transfer, plan.passes),
         [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes),
         [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),

@@ -8,23 +8,31 @@
 //! | engine | beats, requests, descriptors of all + rest | the same, of headers |
 //! | link | time of all packets on the slowest link + rest | of all completions |
 //! | memory | `(n - 1)` times the time between requests + rest | the same |
-//! | device | beats of all at a peer's region + rest | beats of all completions + rest |
+//! | device | beats of all at a peer's region + rest | beats of all completions, or at a peer's region, + rest |
 //! | credits | as many round trips of a credit as all credits are taken over again + rest | the same |
 //! | tags | | the latencies of all over the tags; rounds of as many as there are tags |
 //! | buffers | rounds of as many as may be between engine and link + rest | the same |
+//! | queue | beats of the user's clock for all packets of data, without what a queue holds | the same |
 //!
 //! Where a driver asks for a transfer ([`asked`]), descriptors that are fetched come first: one latency until the first is
 //! there, rounds of as many as are fetched ahead until the last is. What tells of the end comes behind the last write, by the
 //! same links, or follows the last completion.
 
+mod ceiling;
+mod peers;
+
+pub(crate) use ceiling::{ceiling, shared_ceiling};
+
 use crate::bounds::Largest;
-use crate::ceiling::Ceiling;
-use crate::path::{Hop, LinkName, Path};
+use crate::engine_way;
+use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
+use crate::queue::Queued;
 use lanemark_machine::{Partner, Transfer, Verb, WriteRead};
-use lanemark_platform::{Dma, Memory, Platform};
-use lanemark_units::{Rate, Ticks};
-use lanemark_wire::{Chunk, Mps, Rcb, ack_latency_limit, split};
+use lanemark_platform::{Dma, Memory, Platform, Region};
+use lanemark_units::Ticks;
+use lanemark_wire::flit::FlitLine;
+use lanemark_wire::{Chunk, Generation, Mps, Rcb, ack_latency_limit, split};
 
 /// Requests up to which transfers are taken apart one by one; of more, all are taken to be like the first one.
 const MOST_PIECES: u64 = 1 << 14;
@@ -53,19 +61,25 @@ struct Sum {
     link: Ticks,
     /// Beats of all packets of data at their end.
     beats: Ticks,
+    /// Beats of all reads at a peer's region.
+    at_region: Ticks,
     /// Data credits that the requests take.
     data_credits: u64,
     /// From the engine to the last byte, of all requests.
     latencies: Ticks,
     /// The way of the last request from the engine on, and the least of all.
     last_way: Ticks,
-    least_way: Ticks,
+    shortest: Ticks,
     /// From the engine to the last byte, of the first request.
     first_latency: Ticks,
-    /// The least of what is besides the sums: besides the link, besides the beats, besides memory.
-    besides_link: Ticks,
-    besides_beats: Ticks,
+    /// What is before the data, on the link and at their end: of reads before those of the first, which come in order; the
+    /// least of what is behind any on the link; and the least way.
+    before_link: Ticks,
+    before_beats: Ticks,
+    behind_link: Ticks,
     besides_memory: Ticks,
+    /// The latest end of any of them behind the beats at a region of it and those before it.
+    last_at_region: Ticks,
     /// The least round trip of a request and of its credits.
     credit_loop: Ticks,
     /// The least from the engine to the last byte of a request, the least and the most on the link, the least of beats,
@@ -75,6 +89,15 @@ struct Sum {
     most_link: Ticks,
     least_beats: Ticks,
     to_link: Ticks,
+    /// Reads that a root complex makes for these, how long they have tags of it in all, the least that one of them has, and
+    /// the least way of one.
+    root_reads: u64,
+    root_loops: Ticks,
+    root_loop: Ticks,
+    root_way: Ticks,
+    /// Beats of the user's clock for all packets of data, and what of them the queue lets be ahead, at the most.
+    queued: Ticks,
+    ahead: Ticks,
     /// The least and the most of the engine's time for one, and what requests take beyond it that are not the first.
     least_engine: Ticks,
     most_engine: Ticks,
@@ -85,11 +108,24 @@ struct Sum {
 struct Piece {
     link: Ticks,
     beats: Ticks,
+    /// Of a read, at a peer's region.
+    at_region: Ticks,
     /// From the engine to its end.
     way: Ticks,
-    besides_link: Ticks,
-    besides_beats: Ticks,
+    /// What is before its data on the link, what is behind them, and what is before them at their end.
+    before_link: Ticks,
+    behind_link: Ticks,
+    before_beats: Ticks,
+    /// Its way without beats at a region.
+    besides_region: Ticks,
     credit_loop: Ticks,
+    /// Reads that a root complex makes for it, and how long each has a tag of it; none where it passes whole.
+    root_reads: u64,
+    root_loops: Ticks,
+    root_loop: Ticks,
+    root_way: Ticks,
+    /// At the queue.
+    queued: Queued,
 }
 
 /// The formula's answer for `passes` times `transfer`.
@@ -105,7 +141,8 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, passes: u64) -> 
     let (taken_apart, scale) = if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
     let one_by_one = match (transfer.verb, transfer.under_way) {
         (Verb::Load, Some(1)) => true,
-        (Verb::Load, Some(_)) => return None,
+        // Several at once are as many tags fewer, if each is one request.
+        (Verb::Load, Some(_)) if a_transfer > 1 => return None,
         _ => false,
     };
     let (largest, last) = if one_by_one {
@@ -113,13 +150,19 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, passes: u64) -> 
         for nth in 1..taken_apart {
             sum = sum.then(&way.terms(&way.sum(nth, 1)?, 1.0));
         }
-        (sum.times(scale, 0.0), way.sum(taken_apart - 1, 1)?)
+        // What is in a queue when a transfer ends is there when the next one begins.
+        let all = way.sum(0, taken_apart)?;
+        let queued = (Bound::Queue, scale * all.queued.as_ns() - all.ahead.as_ns());
+        (sum.times(scale, 0.0).or(Largest::of([queued])), way.sum(taken_apart - 1, 1)?)
     } else {
         let sum = way.sum(0, taken_apart)?;
-        (way.terms(&sum, scale), sum)
+        let is_whole = transfer.verb == Verb::Store || transfer.under_way.is_none() || sum.requests == taken_apart;
+        (way.terms(&sum, scale), is_whole.then_some(sum)?)
     };
     let delivered_ns = start + largest.ns;
-    let last_engine = way.engine(*way.pieces(taken_apart - 1)?.last()?, a_transfer == 1);
+    let pieces = way.pieces(taken_apart - 1)?;
+    let (first, last_piece) = (pieces.first()?, *pieces.last()?);
+    let last_engine = way.engine(last_piece, last_piece.address - first.address);
     let issue_ns = (delivered_ns - last.last_way.as_ns() - last_engine.as_ns()).max(start);
     Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })
 }
@@ -153,8 +196,8 @@ pub(crate) fn write_read(platform: &Platform, pairs: &WriteRead, passes: u64) ->
         // So held up, the first answer and the time of all on the link and at their end come after it.
         let behind = [
             asked.first_latency,
-            first_engine + asked.link + asked.besides_link,
-            first_engine + asked.beats + asked.besides_beats,
+            first_engine + asked.link + asked.before_link + asked.behind_link,
+            first_engine + asked.beats + asked.before_beats,
         ];
         let behind = behind.map(|time| (stored.bound, engine + held_up + time.as_ns()));
         let pair = Largest::of([(stored.bound, engine)]).then(&answered).or(Largest::of(behind));
@@ -224,60 +267,6 @@ pub(crate) fn asked(
     Some(Asked { moved, over_ns, known_ns })
 }
 
-/// The most bytes a second that such transfers move: the payload of one of them over the least time of its packets on the
-/// slowest link of the way; of completions for reads.
-pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
-    let way = Way::of(platform, transfer)?;
-    let hop = way.path.hops.iter().max_by_key(|hop| way.least_time(hop))?;
-    let rate = Rate::over(transfer.bytes, way.least_time(hop))?;
-    let payload = way.payload_bytes.min(u32::try_from(transfer.bytes).unwrap_or(u32::MAX));
-    let Hop { generation, lanes, .. } = hop;
-    let packet = match (transfer.verb, transfer.partner) {
-        (Verb::Store, Partner::Host) => "MWr",
-        (Verb::Store, Partner::Peer { .. }) => "MWr to a peer",
-        (Verb::Load, _) => "CplD",
-    };
-    let direction = match (transfer.verb, transfer.partner) {
-        (Verb::Store, Partner::Host) => " upstream",
-        (Verb::Load, Partner::Host) => " downstream",
-        _ => "",
-    };
-    Some(Ceiling { rate, because: format!("{generation} {lanes}, {packet} of {payload} B{direction}") })
-}
-
-/// The same of several that go at once: none is faster than alone, and those that share a link no faster together than it
-/// carries the packets of one of them. Links are taken in the order of what they take away; each flow counts once.
-pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Option<Ceiling> {
-    let ways = transfers.iter().map(|transfer| Way::of(platform, transfer)).collect::<Option<Vec<Way>>>()?;
-    let alone = transfers.iter().map(|transfer| Some(ceiling(platform, transfer)?.rate.bytes_per_s()));
-    let alone = alone.collect::<Option<Vec<f64>>>()?;
-    let names: Vec<&LinkName> = ways.iter().flat_map(|way| &way.path.hops).map(|hop| &hop.name).collect();
-    let mut left: Vec<usize> = (0..ways.len()).collect();
-    let (mut most, mut shared) = (0.0, Vec::new());
-    loop {
-        // What each link takes away from the flows that are left.
-        let best = names.iter().filter_map(|name| {
-            let on = |flow: &usize| ways[*flow].path.hops.iter().find(|hop| hop.name == **name).map(|hop| (*flow, hop));
-            let flows: Vec<(usize, &Hop)> = left.iter().filter_map(on).collect();
-            let rate_of =
-                |(flow, hop): &(usize, &Hop)| transfers[*flow].bytes as f64 * 1e9 / ways[*flow].least_time(hop).as_ns();
-            let carries = flows.iter().map(rate_of).fold(0.0, f64::max);
-            let saved = flows.iter().map(|(flow, _)| alone[*flow]).sum::<f64>() - carries;
-            let flows: Vec<usize> = flows.into_iter().map(|(flow, _)| flow).collect();
-            (flows.len() > 1 && saved > 0.0).then_some((saved, carries, flows, name))
-        });
-        let Some((_, carries, flows, name)) = best.max_by(|one, other| one.0.total_cmp(&other.0)) else { break };
-        most += carries;
-        left.retain(|flow| !flows.contains(flow));
-        shared.push(format!("{} of {} flows share the link {name}", flows.len(), transfers.len()));
-    }
-    most += left.iter().map(|flow| alone[*flow]).sum::<f64>();
-    if !left.is_empty() {
-        shared.push(format!("{} alone", left.len()));
-    }
-    Some(Ceiling { rate: Rate::from_bytes_per_s(most)?, because: shared.join(", ") })
-}
-
 impl<'a> Way<'a> {
     fn of(platform: &'a Platform, transfer: &'a Transfer) -> Option<Way<'a>> {
         let dma = platform.dma.as_ref()?;
@@ -288,12 +277,15 @@ impl<'a> Way<'a> {
             (Partner::Host, Verb::Load) => {
                 (platform.memory.as_ref()?.address_bytes.value, Path::down(platform, transfer.card)?)
             }
-            (Partner::Peer { card, bar }, Verb::Store) => {
+            (Partner::Peer { card, bar }, verb) => {
                 let shift = platform.slots.get(card as usize).map_or(0, |slot| slot.bar_shift_bytes.value);
                 let base = platform.bar(bar)?.address_bytes.value.checked_add(shift)?;
-                (base, Path::between(platform, transfer.card, card)?)
+                let path = match verb {
+                    Verb::Store => Path::between(platform, transfer.card, card)?,
+                    Verb::Load => Path::back(platform, card, transfer.card)?,
+                };
+                (base, path)
             }
-            (Partner::Peer { .. }, Verb::Load) => return None,
         };
         let header_dw = if base.checked_add(transfer.window.offset)? >= 1 << 32 { 4 } else { 3 };
         let payload_bytes = payload(platform, dma, transfer)?;
@@ -332,17 +324,18 @@ impl<'a> Way<'a> {
         self.dma.beat_ns.value * u64::from(bytes.div_ceil(self.dma.beat_bytes.value))
     }
 
-    /// What a request occupies the engine for; one that begins a transfer has a descriptor to read, if it is about host
-    /// memory, and one at a boundary of descriptors too.
-    fn engine(&self, piece: Chunk, begins: bool) -> Ticks {
+    /// What a request occupies the engine for, `offset` bytes behind the start of its transfer; one that begins a transfer has
+    /// a descriptor to read, if it is about host memory, and one at a boundary of descriptors too.
+    fn engine(&self, piece: Chunk, offset: u64) -> Ticks {
+        let begins = offset == 0;
         let at_boundary = piece.address.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
         let is_described = self.transfer.partner == Partner::Host && (begins || at_boundary);
         let descriptor = if is_described { self.dma.descriptor_ns.value } else { Ticks::ZERO };
-        descriptor
-            + match self.transfer.verb {
-                Verb::Store => self.beats(self.header_dw, in_dws(piece)) + self.dma.write_request_ns.value,
-                Verb::Load => self.beats(self.header_dw, 0) + self.dma.read_request_ns.value,
-            }
+        let (beats, request) = match self.transfer.verb {
+            Verb::Store => (self.beats(self.header_dw, in_dws(piece)), self.dma.write_request_ns.value),
+            Verb::Load => (self.beats(self.header_dw, 0), self.dma.read_request_ns.value),
+        };
+        descriptor + engine_way::time(self.platform, self.transfer.verb, piece, offset, beats + request)
     }
 
     /// Of so many transfers, from number `first` on.
@@ -350,8 +343,10 @@ impl<'a> Way<'a> {
         let mut sum: Option<Sum> = None;
         let egress = self.platform.endpoint.egress_ns.value;
         for nth in first..first + transfers {
-            for (place, chunk) in self.pieces(nth)?.into_iter().enumerate() {
-                let engine = self.engine(chunk, place == 0);
+            let pieces = self.pieces(nth)?;
+            let start = pieces.first()?.address;
+            for chunk in pieces {
+                let engine = self.engine(chunk, chunk.address - start);
                 let piece = if self.transfer.verb == Verb::Store { self.write(chunk)? } else { self.read(chunk)? };
                 let data_credits = if self.transfer.verb == Verb::Store { in_dws(chunk).div_ceil(16) } else { 0 };
                 let so_far = sum.get_or_insert(Sum {
@@ -360,40 +355,60 @@ impl<'a> Way<'a> {
                     first_engine: engine,
                     link: Ticks::ZERO,
                     beats: Ticks::ZERO,
+                    at_region: Ticks::ZERO,
                     data_credits: 0,
                     latencies: Ticks::ZERO,
                     last_way: piece.way,
-                    least_way: piece.way,
+                    shortest: piece.way,
                     first_latency: engine + piece.way,
-                    besides_link: piece.besides_link,
-                    besides_beats: piece.besides_beats,
+                    before_link: piece.before_link,
+                    before_beats: piece.before_beats,
+                    behind_link: piece.behind_link,
+                    last_at_region: Ticks::ZERO,
                     besides_memory: piece.way,
                     credit_loop: piece.credit_loop,
+                    root_reads: 0,
+                    root_loops: Ticks::ZERO,
+                    root_loop: piece.root_loop,
+                    root_way: piece.root_way,
                     latency: engine + piece.way,
                     least_link: piece.link,
                     most_link: piece.link,
-                    least_beats: piece.beats,
+                    least_beats: piece.beats.max(piece.at_region),
                     to_link: engine + egress,
                     least_engine: engine,
                     most_engine: engine,
                     beyond: Ticks::ZERO,
+                    queued: Ticks::ZERO,
+                    ahead: Ticks::ZERO,
                 });
                 so_far.requests += 1;
+                so_far.queued += piece.queued.beats;
+                so_far.ahead = so_far.ahead.max(piece.queued.ahead);
                 so_far.engine += engine;
                 so_far.link += piece.link;
                 so_far.beats += piece.beats;
+                so_far.at_region += piece.at_region;
                 so_far.data_credits += u64::from(data_credits);
+                so_far.root_reads += piece.root_reads;
+                so_far.root_loops += piece.root_loops;
+                so_far.root_loop = so_far.root_loop.min(piece.root_loop);
+                so_far.root_way = so_far.root_way.min(piece.root_way);
                 so_far.latencies += engine + piece.way;
                 so_far.last_way = piece.way;
-                so_far.least_way = so_far.least_way.min(piece.way);
-                so_far.besides_link = so_far.besides_link.min(piece.besides_link);
-                so_far.besides_beats = so_far.besides_beats.min(piece.besides_beats);
+                so_far.shortest = so_far.shortest.min(piece.way);
+                if self.transfer.verb == Verb::Store {
+                    so_far.before_link = so_far.before_link.min(piece.before_link);
+                    so_far.before_beats = so_far.before_beats.min(piece.before_beats);
+                }
+                so_far.behind_link = so_far.behind_link.min(piece.behind_link);
+                so_far.last_at_region = so_far.last_at_region.max(so_far.at_region + piece.besides_region);
                 so_far.besides_memory = so_far.besides_memory.min(piece.way);
                 so_far.credit_loop = so_far.credit_loop.min(piece.credit_loop);
                 so_far.latency = so_far.latency.min(engine + piece.way);
                 so_far.least_link = so_far.least_link.min(piece.link);
                 so_far.most_link = so_far.most_link.max(piece.link);
-                so_far.least_beats = so_far.least_beats.min(piece.beats);
+                so_far.least_beats = so_far.least_beats.min(piece.beats.max(piece.at_region));
                 so_far.to_link = so_far.to_link.min(engine + egress);
                 so_far.most_engine = so_far.most_engine.max(engine);
                 so_far.least_engine = so_far.least_engine.min(engine);
@@ -429,7 +444,7 @@ impl<'a> Way<'a> {
         let descriptors = (end - 1) / block - place / block + 1;
         let rounds = 1 + (descriptors - 1) / u64::from(self.dma.prefetch_descriptors.value);
         let of_last = Chunk { address: (end - 1) / block * block, ..*self.pieces(nth)?.last()? };
-        let last = self.engine(of_last, true) + sum.least_way;
+        let last = self.engine(of_last, of_last.address.saturating_sub(place)) + sum.shortest;
         let all_engine = sum.engine + self.fetch(ring) * descriptors + sum.last_way;
         let first = moved.times(1.0, latency.as_ns());
         let by_descriptor = (Bound::Descriptors, latency.as_ns() * rounds as f64 + last.as_ns());
@@ -469,54 +484,143 @@ impl<'a> Way<'a> {
         let (beats, at_end) = match self.transfer.partner {
             Partner::Host => (Ticks::ZERO, self.memory()?.write_ns.value),
             Partner::Peer { bar, .. } => {
-                let offset = chunk.address - self.base;
-                let region = self.platform.region_at(bar, offset, u64::from(chunk.bytes))?;
-                let beat = u64::from(region.beat_bytes.value);
-                let touched = (chunk.address + u64::from(chunk.bytes) - 1) / beat - chunk.address / beat + 1;
-                (region.beat_ns.value * touched, self.platform.endpoint.ingress_ns.value)
+                (Way::region_beats(self.region(bar, chunk)?, chunk), self.platform.endpoint.ingress_ns.value)
             }
         };
-        let besides_beats = egress + on_links + at_end;
-        let way = besides_beats + beats;
+        let before_beats = egress + on_links + at_end;
+        let way = before_beats + beats;
         // What a packet leaves free before the next one starts is no part of the last one's way.
-        let besides_link = Ticks(way.0.saturating_sub(link.0));
-        Some(Piece { link, beats, way, besides_link, besides_beats, credit_loop: self.credit_loop(payload) })
+        let before_link = Ticks(way.0.saturating_sub(link.0));
+        let (at_region, credit_loop) = (Ticks::ZERO, self.credit_loop(payload));
+        let queued = Queued::writes(self.platform, self.transfer.partner, chunk.bytes);
+        let (root_reads, root_loops, root_loop, root_way) = (0, Ticks::ZERO, Ticks::ZERO, way);
+        let besides_region = way;
+        Some(Piece {
+            link,
+            beats,
+            at_region,
+            way,
+            before_link,
+            behind_link: Ticks::ZERO,
+            before_beats,
+            besides_region,
+            credit_loop,
+            root_reads,
+            root_loops,
+            root_loop,
+            root_way,
+            queued,
+        })
     }
 
     /// Of one read; the time on the link is that of its completions, and the way is there and back.
     fn read(&self, chunk: Chunk) -> Option<Piece> {
-        let there = Path::up(self.platform, self.transfer.card)?.unloaded(self.header_dw, 0);
-        let rcb = Rcb::new(self.platform.link.rcb_bytes.value)?;
-        let payloads: Vec<u32> = match Mps::new(self.payload_bytes) {
+        let endpoint = &self.platform.endpoint;
+        let pieces = self.root_pieces(chunk);
+        let (to, at_end, region, behind, rcb) = match self.transfer.partner {
+            Partner::Host => {
+                let rcb = Rcb::new(self.platform.link.rcb_bytes.value)?;
+                (Path::up(self.platform, self.transfer.card)?, self.memory()?.read_ns.value, None, Ticks::ZERO, rcb)
+            }
+            Partner::Peer { card, bar } => {
+                let region = self.region(bar, chunk)?;
+                let to = Path::between(self.platform, self.transfer.card, card)?;
+                // What a card cuts completions at is no business of the root complex.
+                let at_end = endpoint.ingress_ns.value + region.read_ns.value;
+                (to, at_end, Some(region), endpoint.egress_ns.value, Rcb::B128)
+            }
+        };
+        let until_end = endpoint.egress_ns.value + to.unloaded(self.header_dw, 0) + at_end;
+        let behind = behind + endpoint.ingress_ns.value;
+        // Pieces of a read come to their end one behind the other.
+        let asked_every = match self.transfer.partner {
+            Partner::Peer { card, .. } => {
+                Path::down(self.platform, card)?.slowest(self.header_dw, 0)?.pace(self.header_dw, 0)
+            }
+            Partner::Host => Ticks::ZERO,
+        };
+        let region_beats = |piece: &Chunk| region.map_or(Ticks::ZERO, |region| Self::region_beats(region, *piece));
+        let first_beats = pieces.first().map_or(Ticks::ZERO, region_beats);
+        let loops = pieces.iter().map(|piece| self.root_loop(*piece, at_end + region_beats(piece)));
+        let (loops, mut asked) = (loops.collect::<Option<Vec<Ticks>>>()?, Vec::with_capacity(pieces.len()));
+        let root_tags = self.platform.root_complex.peer_tags.value as usize;
+        // The longest chain of beats at the region, packets on the link and beats of the engine.
+        let (mut ready, mut sent, mut taken) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
+        let (mut link, mut beats, mut at_region) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
+        let (mut first_way, mut last_way, mut of_last) = (None, Ticks::ZERO, Ticks::ZERO);
+        let mut shortest: Option<Ticks> = None;
+        let mut payloads = Vec::new();
+        for (nth, piece) in pieces.iter().enumerate() {
+            // As many are under way as the root complex has tags.
+            let tag = nth.checked_sub(root_tags).map_or(Ticks::ZERO, |before| asked[before] + loops[before]);
+            asked.push(tag.max(asked_every * nth as u64));
+            ready = ready.max(until_end + asked[nth]) + region_beats(piece);
+            at_region += region_beats(piece);
+            sent = sent.max(ready + behind);
+            let mut sent_of_it = Ticks::ZERO;
+            of_last = Ticks::ZERO;
+            for payload in self.completions(*piece, rcb) {
+                payloads.push(payload);
+                let on_links = self.path.unloaded(3, payload);
+                let pace = self.path.slowest(3, payload)?.pace(3, payload);
+                let at_engine = self.beats(3, payload);
+                taken = taken.max(sent + on_links) + at_engine;
+                of_last = of_last.max(sent_of_it + on_links) + at_engine;
+                (sent, sent_of_it, link, beats) = (sent + pace, sent_of_it + pace, link + pace, beats + at_engine);
+                first_way.get_or_insert(on_links);
+                shortest = Some(shortest.map_or(on_links + at_engine, |least| least.min(on_links + at_engine)));
+                last_way = Ticks((on_links + at_engine).0.saturating_sub(pace.0));
+            }
+        }
+        let until_data = until_end + first_beats + behind;
+        Some(Piece {
+            link,
+            beats,
+            at_region,
+            way: taken,
+            before_link: until_data,
+            behind_link: last_way,
+            before_beats: until_data + first_way?,
+            besides_region: until_end + behind + of_last,
+            credit_loop: self.credit_loop(0),
+            root_reads: if self.is_split_at_root() { pieces.len() as u64 } else { 0 },
+            root_loops: if self.is_split_at_root() { loops.iter().copied().sum() } else { Ticks::ZERO },
+            root_loop: loops.iter().copied().min()?,
+            root_way: until_end + pieces.iter().map(region_beats).min()? + behind + shortest?,
+            queued: Queued::reads(self.platform, &payloads),
+        })
+    }
+
+    /// Payload of each completion that answers this, in whole DWs.
+    fn completions(&self, chunk: Chunk, rcb: Rcb) -> Vec<u32> {
+        match Mps::new(self.payload_bytes) {
             Some(mps) => {
-                split::completions(chunk.address, chunk.bytes, rcb, mps).map(|c| u32::from(c.length) * 4).collect()
+                let merged = split::completions(chunk.address, chunk.bytes, rcb, mps);
+                let merged = if self.has_odd_ends_apart() { merged.with_odd_end_apart() } else { merged };
+                merged.map(|completion| u32::from(completion.length) * 4).collect()
             }
             None => split::completions(chunk.address, chunk.bytes, Rcb::B64, Mps::ALL[0])
                 .at_every_rcb()
                 .map(|completion| u32::from(completion.length) * 4)
                 .collect(),
-        };
-        // The longest chain of packets on the link and beats behind it.
-        let (mut sent, mut taken, mut beats) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
-        let (mut first_way, mut last_way) = (None, Ticks::ZERO);
-        for payload in &payloads {
-            let (on_links, pace) = (self.path.unloaded(3, *payload), self.path.slowest(3, *payload)?.pace(3, *payload));
-            taken = taken.max(sent + on_links) + self.beats(3, *payload);
-            sent += pace;
-            beats += self.beats(3, *payload);
-            first_way.get_or_insert(on_links);
-            last_way = Ticks((on_links + self.beats(3, *payload)).0.saturating_sub(pace.0));
         }
-        let (egress, ingress) = (self.platform.endpoint.egress_ns.value, self.platform.endpoint.ingress_ns.value);
-        let until_data = egress + there + self.memory()?.read_ns.value + ingress;
-        Some(Piece {
-            link: sent,
-            beats,
-            way: until_data + taken,
-            besides_link: until_data + last_way,
-            besides_beats: until_data + first_way?,
-            credit_loop: self.credit_loop(0),
-        })
+    }
+
+    /// The region of a peer that a request is for.
+    fn region(&self, bar: u8, chunk: Chunk) -> Option<&'a Region> {
+        self.platform.region_at(bar, chunk.address - self.base, u64::from(chunk.bytes))
+    }
+
+    /// Beats of a request there, in whole DWs.
+    fn region_beats(region: &Region, chunk: Chunk) -> Ticks {
+        let beat = u64::from(region.beat_bytes.value);
+        let touched = (chunk.address + u64::from(chunk.bytes) - 1) / beat - chunk.address / beat + 1;
+        region.beat_ns.value * touched
+    }
+
+    /// Whether its data come from host memory that sends odd ends by themselves.
+    fn has_odd_ends_apart(&self) -> bool {
+        self.transfer.partner == Partner::Host && self.memory().is_some_and(|memory| memory.odd_end_completion.value)
     }
 
     fn memory(&self) -> Option<&'a Memory> {
@@ -529,6 +633,15 @@ impl<'a> Way<'a> {
         up.as_ref()
             .and_then(|up| up.hops.first())
             .map_or(Ticks::ZERO, |hop| hop.wire(self.header_dw, payload) + hop.one_way + hop.dllp() + hop.one_way)
+    }
+
+    /// Time of a FLIT on each link that a request and its answer cross, where links send them.
+    fn flits(&self) -> Ticks {
+        let of = |hop: &Hop| match hop.generation {
+            Generation::Gen6 => FlitLine::new(hop.lanes).flit(),
+            _ => Ticks::ZERO,
+        };
+        self.path.hops.iter().map(of).sum::<Ticks>() * 2
     }
 
     /// Time between two requests that memory takes.
@@ -562,7 +675,12 @@ impl<'a> Way<'a> {
         let refills = |taken: f64, granted: u32| ((taken - 1.0) / f64::from(granted)).floor().max(0.0);
         let (by_header, by_data, headers, tags) = match self.transfer.verb {
             Verb::Store => (refills(n, posted), refills(sum.data_credits as f64 * times, data), posted, f64::INFINITY),
-            Verb::Load => (refills(n, nonposted), 0.0, nonposted, f64::from(self.dma.tags.value)),
+            Verb::Load => {
+                // One at a time is summed transfer by transfer, and each of them has all tags.
+                let most = self.transfer.under_way.filter(|most| *most > 1).unwrap_or(u32::MAX);
+                let most = most.min(self.dma.tags.value);
+                (refills(n, nonposted), 0.0, nonposted, f64::from(most))
+            }
         };
         let refills = by_header.max(by_data);
         // Those of the last round go one behind the other.
@@ -582,21 +700,40 @@ impl<'a> Way<'a> {
         let in_rounds =
             if tags.is_finite() { first_round + rounds * sum.latency.as_ns() + rest * step.as_ns() } else { 0.0 };
         let buffers = f64::from(self.dma.send_buffers.value);
+        let root_tags = f64::from(self.platform.root_complex.peer_tags.value);
+        let root_loop = if sum.root_reads > 0 { sum.root_loop.as_ns() } else { f64::INFINITY };
+        let besides_root = self.besides_root().as_ns();
+        let root_rounds = ((sum.root_reads as f64 * times - 1.0) / root_tags).floor().max(0.0);
+        // Until something comes to the queue, or from the last that leaves it on.
+        let at_queue = match self.transfer.verb {
+            Verb::Store => (sum.least_engine + sum.shortest).as_ns(),
+            Verb::Load => first + sum.before_beats.as_ns(),
+        };
         let largest = Largest::of([
             (Bound::Engine, all(sum.engine) + sum.last_way.as_ns()),
-            (Bound::Link, first + all(sum.link) + between + sum.besides_link.as_ns()),
-            (Bound::Device, first + all(sum.beats) + sum.besides_beats.as_ns()),
+            (Bound::Link, first + all(sum.link) + between + (sum.before_link + sum.behind_link).as_ns()),
+            (Bound::Device, first + all(sum.beats) + sum.before_beats.as_ns()),
+            (Bound::Device, first + (times - 1.0) * sum.at_region.as_ns() + sum.last_at_region.as_ns()),
             (Bound::Memory, besides_memory + (n - 1.0) * self.pace().as_ns()),
             (Bound::Tags, (all(sum.latencies) / tags).max(in_rounds)),
+            (Bound::Tags, first + sum.root_way.as_ns() + if root_rounds > 0.0 { root_rounds * root_loop } else { 0.0 }),
+            (Bound::Tags, first + all(sum.root_loops) / root_tags + besides_root),
             (Bound::Buffers, besides_memory + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
             (Bound::Credits, besides_memory + refills * sum.credit_loop.as_ns() + behind),
+            (Bound::Credits, besides_memory + self.waits_for_read_credits(n)),
+            (Bound::Queue, at_queue + all(sum.queued) - sum.ahead.as_ns()),
         ]);
         // A descriptor between requests stops the engine and lets what it feeds run dry: no term has both.
         let stops = all(sum.beyond);
-        // Short requests among long ones hold their tags for less than their share of the whole.
-        let are_alike = all(sum.latencies) < 1.02 * n * sum.latency.as_ns();
+        // Who waits for an answer waits for a place in a FLIT on each link of its way, and for its end.
+        let flits = if tags.is_finite() { self.flits().as_ns() } else { 0.0 };
+        // Short requests or pieces of them among long ones hold their tags for less than their share of the whole.
+        let are_alike = all(sum.latencies) < 1.02 * n * sum.latency.as_ns()
+            && sum.root_loops.as_ns() <= 1.02 * sum.root_reads as f64 * sum.root_loop.as_ns();
         match largest.bound {
+            _ if self.reads_by_root() => largest.blurred(),
             Bound::Tags if !are_alike => largest.blurred(),
+            Bound::Tags if flits > 0.02 * sum.latency.as_ns().min(root_loop) => largest.blurred(),
             _ if largest.ns > 100.0 * stops => largest,
             Bound::Engine => largest.without(stops),
             _ => largest.blurred(),
@@ -609,9 +746,10 @@ const DW: u32 = 4;
 /// Most payload of a packet of data: what its sender may send, the card a write and the root port a completion.
 fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer) -> Option<u32> {
     let way_up = platform.way_up(transfer.card as usize);
-    Some(match transfer.verb {
-        Verb::Store => dma.write_bytes.value.min(platform.mps_bytes_of(way_up.first()?.below)),
-        Verb::Load => {
+    Some(match (transfer.verb, transfer.partner) {
+        (Verb::Store, _) => dma.write_bytes.value.min(platform.mps_bytes_of(way_up.first()?.below)),
+        (Verb::Load, Partner::Peer { card, .. }) => platform.mps_bytes_of(platform.card_name(card as usize)?),
+        (Verb::Load, Partner::Host) => {
             let mps_bytes = platform.mps_bytes_of(&way_up.last()?.upper_port());
             platform.memory.as_ref().map_or(mps_bytes, |memory| memory.completion_bytes.value.min(mps_bytes))
         }

@@ -2,7 +2,7 @@
 
 use crate::read::Notes;
 use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Slot, Switch};
-use lanemark_units::format_size;
+use lanemark_units::{Ticks, format_size};
 use lanemark_wire::TagBits;
 
 /// Bytes of a DW.
@@ -230,13 +230,22 @@ pub(crate) fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
     }
     let names = platform.port_names();
     for port in &platform.ports {
-        let (name, line, mps) = (&port.name, port.mps_bytes.line, port.mps_bytes.value);
+        let (name, line, mps) = (&port.name, port.mps_bytes.line, platform.mps_bytes_of(&port.name));
         let mut note = |key: &str, message: String| notes.at_line(line, format!("port.{name}.{key}"), message);
         match names.iter().filter(|other| *other == name).count() {
             0 => note("name", format!("is no port of this platform; its ports: {}", names.join(", "))),
             1 => {}
             _ => note("name", "is a slot and a switch: give them names of their own".to_owned()),
         }
+        if port.acs_redirect.value && !platform.can_redirect(name) {
+            let message = "is true; only ports of switches that look down, SWITCH/BELOW, redirect".to_owned();
+            notes.at_line(port.acs_redirect.line, format!("port.{name}.acs_redirect"), message);
+            continue;
+        }
+        if port.mps_bytes.value == 0 {
+            continue;
+        }
+        let mut note = |key: &str, message: String| notes.at_line(line, format!("port.{name}.{key}"), message);
         let supported = platform.mps_supported_bytes_of(name);
         if mps > supported {
             note("mps_bytes", format!("is {mps}; this port supports {supported} (mps_supported_bytes)"));
@@ -245,6 +254,31 @@ pub(crate) fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
         if credits < needed {
             let message = format!("is {mps}; one such payload takes {needed} posted data credits, it has {credits}");
             note("mps_bytes", message);
+        }
+    }
+}
+
+/// The shortest time that a requester waits for a completion, in nanoseconds.
+///
+/// Source: PCI Express Base Specification 6.0, section 7.5.3.16, ranges of the completion timeout.
+const SHORTEST_TIMEOUT_NS: u64 = 50_000;
+
+/// Ports where TLPs come to their end: those of the root complex, and those of cards.
+pub(crate) fn ports_where_tlps_end(platform: &Platform) -> Vec<String> {
+    let of_root = platform.links().into_iter().filter(|link| link.above == ROOT).map(|link| link.upper_port());
+    of_root
+        .chain((0..platform.cards() as usize).filter_map(|card| platform.card_name(card).map(str::to_owned)))
+        .collect()
+}
+
+/// No requester gives up sooner than the specification lets it.
+pub(crate) fn check_timeouts(platform: &Platform, notes: &mut Notes<'_>) {
+    let (root, endpoint) = (&platform.root_complex.completion_timeout_ns, &platform.endpoint.completion_timeout_ns);
+    for (section, timeout) in [("root_complex", root), ("endpoint", endpoint)] {
+        if timeout.value < Ticks::whole_ns(SHORTEST_TIMEOUT_NS) {
+            let message =
+                format!("is {}; no requester gives up before {SHORTEST_TIMEOUT_NS} ns", timeout.value.as_ns());
+            notes.at_line(timeout.line, format!("{section}.completion_timeout_ns"), message);
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod check;
 mod draft;
+mod fifos;
 mod mailbox;
 pub mod memcpy;
 pub mod memory_type;
@@ -23,13 +24,13 @@ pub mod spec;
 pub use draft::{Draft, Unknown};
 pub use mailbox::Mailbox;
 pub use param::{Origin, Param};
-pub use port::{CARD, LinkEnds, upper_port};
+pub use port::{CARD, LinkEnds, PeerWay, upper_port};
 pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Core, Dma, Driver, Endpoint, Forwarding, Link, Memory, Passing, Port, Region, RegionKind, RootComplex, Slot,
-    Switch, WcPartialFlush,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, Forwarding, Link, Memory, NoFault,
+    Passing, Port, Region, RegionKind, RootComplex, Slot, Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -59,12 +60,20 @@ pub struct Platform {
     pub endpoint: Endpoint,
     /// Its DMA engine; `None` if it has none.
     pub dma: Option<Dma>,
+    /// How that makes reads; `None` if it does nothing besides what `dma` says.
+    pub dma_read: Option<DmaRead>,
+    /// How that makes writes; the same.
+    pub dma_write: Option<DmaWrite>,
+    /// The queues between it and the user's circuit; `None` if they never hold anything up.
+    pub fifos: Option<Fifos>,
     /// The switches, in any order.
     pub switches: Vec<Switch>,
     /// Where the endpoint is; empty for once below the root.
     pub slots: Vec<Slot>,
     /// Ports whose Device Control says something else than the others'.
     pub ports: Vec<Port>,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
     /// Its base address registers.
     pub bars: Vec<Bar>,
     /// What lies behind them.
@@ -120,6 +129,31 @@ impl Platform {
     /// [`PlatformError`] if there is no such port or it does not support so much.
     pub fn with_mps_bytes(&self, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
         path::with_mps(self, port, bytes, origin)
+    }
+
+    /// A copy on which this goes wrong too.
+    ///
+    /// # Errors
+    /// [`PlatformError`] if it is at no port, or at one where it cannot happen.
+    pub fn with_fault(&self, fault: Fault) -> Result<Platform, PlatformError> {
+        path::with_fault(self, fault)
+    }
+
+    /// A copy in which this port of a switch sends requests from below it to the root, or does not.
+    ///
+    /// ```
+    /// use lanemark_platform::{Origin, preset};
+    /// let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    /// let set = rosta.with_acs_redirect("rc47a/fpga0", true, Origin::Given("setpci".to_owned()))?;
+    /// assert!(set.redirects("rc47a/fpga0") && !set.redirects("rc47a/fpga1"));
+    /// assert!(rosta.with_acs_redirect("fpga0", true, Origin::Given("setpci".to_owned())).is_err());
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlatformError`] if there is no such port or it is none of a switch that looks down.
+    pub fn with_acs_redirect(&self, port: &str, redirects: bool, origin: Origin) -> Result<Platform, PlatformError> {
+        path::with_redirect(self, port, redirects, origin)
     }
 
     /// The number at a path as in [`Platform::with`], and where it comes from.

@@ -1,17 +1,19 @@
 //! One number of a platform, by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
 
-use crate::check::{Tree, check, check_ports};
+use crate::check::{Tree, check, check_ports, check_timeouts};
+use crate::fifos::check_fifos;
 use crate::read::{Notes, said};
-use crate::spec::Raw;
+use crate::spec::{Raw, check_faults};
 use crate::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Param, Platform, PlatformError, Port, Problem, Region,
-    RootComplex, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, Param, Platform,
+    PlatformError, Port, Problem, Region, RootComplex, Slot, Switch,
 };
 
 /// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
 fn split(path: &str) -> Option<(&str, &str, &str)> {
     let (section, rest) = path.split_once('.')?;
-    let is_one_of_several = [Bar::PATH, Region::PATH, Switch::PATH, Slot::PATH, Port::PATH].contains(&section);
+    let is_one_of_several =
+        [Bar::PATH, Region::PATH, Switch::PATH, Slot::PATH, Port::PATH, Fault::PATH].contains(&section);
     match (is_one_of_several, rest.split_once('.')) {
         (true, Some((name, key))) => Some((section, name, key)),
         (true, None) | (false, Some(_)) => None,
@@ -35,9 +37,13 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         Link::PATH => Link::KEYS,
         Endpoint::PATH => Endpoint::KEYS,
         Dma::PATH => Dma::KEYS,
+        DmaRead::PATH => DmaRead::KEYS,
+        DmaWrite::PATH => DmaWrite::KEYS,
+        Fifos::PATH => Fifos::KEYS,
         Switch::PATH => Switch::KEYS,
         Slot::PATH => Slot::KEYS,
         Port::PATH => Port::KEYS,
+        Fault::PATH => Fault::KEYS,
         Bar::PATH => Bar::KEYS,
         Region::PATH => Region::KEYS,
         _ => &[],
@@ -60,6 +66,9 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         Link::PATH => changed.link.set(key, &raw, origin),
         Endpoint::PATH => changed.endpoint.set(key, &raw, origin),
         Dma::PATH => changed.dma.as_mut().is_some_and(|dma| dma.set(key, &raw, origin)),
+        DmaRead::PATH => changed.dma_read.as_mut().is_some_and(|way| way.set(key, &raw, origin)),
+        DmaWrite::PATH => changed.dma_write.as_mut().is_some_and(|way| way.set(key, &raw, origin)),
+        Fifos::PATH => changed.fifos.as_mut().is_some_and(|fifos| fifos.set(key, &raw, origin)),
         Switch::PATH => changed
             .switches
             .iter_mut()
@@ -70,6 +79,9 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         }
         Port::PATH => {
             changed.ports.iter_mut().find(|port| port.name == name).is_some_and(|port| port.set(key, &raw, origin))
+        }
+        Fault::PATH => {
+            changed.faults.iter_mut().find(|fault| fault.name == name).is_some_and(|fault| fault.set(key, &raw, origin))
         }
         Bar::PATH => changed
             .bars
@@ -91,12 +103,39 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
 /// Sets `Max_Payload_Size` of one port, which need not have been set apart before.
 pub(crate) fn with_mps(platform: &Platform, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
     let mut changed = platform.clone();
-    let mps_bytes = Param { value: bytes, origin, line: 0 };
-    match changed.ports.iter_mut().find(|other| other.name == port) {
-        Some(port) => port.mps_bytes = mps_bytes,
-        None => changed.ports.push(Port { name: port.to_owned(), mps_bytes }),
-    }
+    port_of(&mut changed, port).mps_bytes = Param { value: bytes, origin, line: 0 };
     checked(changed)
+}
+
+/// Lets something more go wrong.
+pub(crate) fn with_fault(platform: &Platform, fault: Fault) -> Result<Platform, PlatformError> {
+    let mut changed = platform.clone();
+    changed.faults.push(fault);
+    checked(changed)
+}
+
+/// Lets a port redirect requests or not.
+pub(crate) fn with_redirect(
+    platform: &Platform,
+    port: &str,
+    redirects: bool,
+    origin: Origin,
+) -> Result<Platform, PlatformError> {
+    let mut changed = platform.clone();
+    port_of(&mut changed, port).acs_redirect = Param { value: redirects, origin, line: 0 };
+    checked(changed)
+}
+
+/// What is set apart of a port, though nothing may have been.
+fn port_of<'a>(platform: &'a mut Platform, name: &str) -> &'a mut Port {
+    let place = platform.ports.iter().position(|other| other.name == name).unwrap_or_else(|| {
+        let origin = || Origin::Default("as every port that no [[port]] is about".to_owned());
+        let mps_bytes = Param { value: 0, origin: origin(), line: 0 };
+        let acs_redirect = Param { value: false, origin: origin(), line: 0 };
+        platform.ports.push(Port { name: name.to_owned(), mps_bytes, acs_redirect });
+        platform.ports.len() - 1
+    });
+    &mut platform.ports[place]
 }
 
 /// A platform whose keys fit each other still, though some were changed.
@@ -106,6 +145,9 @@ fn checked(changed: Platform) -> Result<Platform, PlatformError> {
     let tree = Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots };
     check(Some(link), Some(bars), Some(regions), Some(&tree), &mut notes);
     check_ports(&changed, &mut notes);
+    check_timeouts(&changed, &mut notes);
+    check_faults(&changed, &mut notes);
+    check_fifos(&changed, &mut notes);
     let mut problems = notes.problems();
     // Their lines are those of the file before the change.
     for problem in &mut problems {
@@ -134,8 +176,12 @@ pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)
         Link::PATH => platform.link.each(&mut visit),
         Endpoint::PATH => platform.endpoint.each(&mut visit),
         Dma::PATH => platform.dma.as_ref()?.each(&mut visit),
+        DmaRead::PATH => platform.dma_read.as_ref()?.each(&mut visit),
+        DmaWrite::PATH => platform.dma_write.as_ref()?.each(&mut visit),
+        Fifos::PATH => platform.fifos.as_ref()?.each(&mut visit),
         Switch::PATH => platform.switches.iter().find(|switch| switch.name == name)?.each(&mut visit),
         Slot::PATH => platform.slots.iter().find(|slot| slot.name == name)?.each(&mut visit),
+        Fault::PATH => platform.faults.iter().find(|fault| fault.name == name)?.each(&mut visit),
         Port::PATH => platform.ports.iter().find(|port| port.name == name)?.each(&mut visit),
         Bar::PATH => platform.bars.iter().find(|bar| bar.index.value.to_string() == name)?.each(&mut visit),
         Region::PATH => platform.region(name)?.each(&mut visit),

@@ -28,6 +28,17 @@ impl LinkEnds<'_> {
     }
 }
 
+/// How requests of a card come to another one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeerWay {
+    /// The lowest switch above both sends them on.
+    BySwitch,
+    /// They go up to the root complex.
+    ByRoot,
+    /// A port below sent them up, and this one neither sends them further nor back.
+    Nowhere(String),
+}
+
 /// The port of `above` that `below` hangs on.
 ///
 /// ```
@@ -81,6 +92,47 @@ impl Platform {
         way
     }
 
+    /// Whether this port sends requests from below it to the root, those for peers too.
+    #[must_use]
+    pub fn redirects(&self, port: &str) -> bool {
+        self.ports.iter().any(|other| other.name == port && other.acs_redirect.value)
+    }
+
+    /// Whether a port could: those of switches that look down.
+    pub(crate) fn can_redirect(&self, port: &str) -> bool {
+        let above = port.split_once('/').map(|(above, _)| above);
+        above.is_some_and(|above| self.switches.iter().any(|switch| switch.name == above))
+    }
+
+    /// How requests of one card come to another: up as far as both hang below, and further where a port on the way up
+    /// redirects them. `None` if there is no such card.
+    ///
+    /// ```
+    /// use lanemark_platform::{Origin, PeerWay, preset};
+    /// let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    /// assert_eq!(rosta.peer_way(0, 1), Some(PeerWay::BySwitch));
+    /// let all = ["rc47a/fpga0", "rha25/rc47a"];
+    /// let redirected = all.iter().try_fold(rosta, |rosta, port| rosta.with_acs_redirect(port, true, Origin::Given("BIOS".to_owned())));
+    /// assert_eq!(redirected?.peer_way(0, 1), Some(PeerWay::ByRoot));
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    #[must_use]
+    pub fn peer_way(&self, from: usize, to: usize) -> Option<PeerWay> {
+        let (up, down) = (self.way_up(from), self.way_up(to));
+        up.last()?;
+        down.last()?;
+        for (place, link) in up.iter().enumerate() {
+            let is_above_both = link.above != ROOT && down.iter().any(|other| other.above == link.above);
+            if !is_above_both || self.redirects(&link.upper_port()) {
+                continue;
+            }
+            // What came up to where both hang turns there; from further up nothing goes back where it came from.
+            let came_past = place > 0 && down.contains(link);
+            return Some(if came_past { PeerWay::Nowhere(link.upper_port()) } else { PeerWay::BySwitch });
+        }
+        Some(PeerWay::ByRoot)
+    }
+
     /// What the card of this number is called.
     #[must_use]
     pub fn card_name(&self, card: usize) -> Option<&str> {
@@ -104,7 +156,7 @@ impl Platform {
     /// ```
     #[must_use]
     pub fn mps_bytes_of(&self, port: &str) -> u32 {
-        let own = self.ports.iter().find(|other| other.name == port);
+        let own = self.ports.iter().find(|other| other.name == port && other.mps_bytes.value > 0);
         own.map_or(self.link.mps_bytes.value, |port| port.mps_bytes.value)
     }
 
@@ -150,6 +202,7 @@ impl Platform {
 
 #[cfg(test)]
 mod tests {
+    use super::PeerWay::{ByRoot, BySwitch, Nowhere};
     use crate::{CARD, preset};
 
     #[test]
@@ -166,6 +219,25 @@ mod tests {
         assert_eq!(way, ["rc47b/fpga4", "rha25/rc47b", "root/rha25"]);
         assert!(rosta.way_up(8).is_empty());
         assert_eq!((rosta.card_name(7), rosta.card_name(8), card.card_name(1)), (Some("fpga7"), None, None));
+    }
+
+    #[test]
+    fn requests_go_as_far_up_as_ports_redirect_them_and_what_would_turn_at_where_it_came_from_goes_nowhere() {
+        let rosta = preset("rosta-virtex7").unwrap().unwrap();
+        let way = |ports: &[&str], to| {
+            let origin = || crate::Origin::Given("a test".to_owned());
+            let set = |rosta: crate::Platform, port: &&str| rosta.with_acs_redirect(port, true, origin());
+            ports.iter().try_fold(rosta.clone(), set).unwrap().peer_way(0, to)
+        };
+        assert_eq!((way(&[], 1), way(&[], 4), way(&[], 8)), (Some(BySwitch), Some(BySwitch), None));
+        // The port of the other card says nothing of requests that come down to it.
+        assert_eq!(way(&["rc47a/fpga1"], 1), Some(BySwitch));
+        assert_eq!(way(&["rc47a/fpga0"], 1), Some(Nowhere("rha25/rc47a".to_owned())));
+        assert_eq!(way(&["rc47a/fpga0", "rha25/rc47a"], 1), Some(ByRoot));
+        // A card on the other board: it goes up past the lower switch in any case.
+        assert_eq!(way(&["rc47a/fpga0"], 4), Some(BySwitch));
+        assert_eq!(way(&["rha25/rc47a"], 4), Some(ByRoot));
+        assert_eq!(way(&["rha25/rc47a"], 1), Some(BySwitch));
     }
 
     #[test]

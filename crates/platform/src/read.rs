@@ -1,11 +1,12 @@
 //! From text to a checked platform, with every problem named: file, line, key, and what would be right.
 
-use crate::check::{Tree, check, check_ports};
+use crate::check::{Tree, check, check_ports, check_timeouts};
 use crate::draft::Unknown;
-use crate::spec::{Key, Kind, Raw, Value};
+use crate::fifos::check_fifos;
+use crate::spec::{Key, Kind, Raw, Value, check_faults};
 use crate::{
-    Bar, Core, Dma, Draft, Driver, Endpoint, Link, Memory, Origin, Param, Platform, Port, Region, RootComplex, SCHEMA,
-    Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, Param, Platform,
+    Port, Region, RootComplex, SCHEMA, Slot, Switch,
 };
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
@@ -483,9 +484,13 @@ const TOP: &[&str] = &[
     "link",
     "endpoint",
     "dma",
+    "dma_read",
+    "dma_write",
+    "fifos",
     "switch",
     "slot",
     "port",
+    "fault",
     "bar",
     "region",
 ];
@@ -506,9 +511,13 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let link = one(table, Link::PATH, notes, Link::read);
     let endpoint = one(table, Endpoint::PATH, notes, Endpoint::read);
     let dma = one_or_none(table, Dma::PATH, notes, Dma::read);
+    let dma_read = one_or_none(table, DmaRead::PATH, notes, DmaRead::read);
+    let dma_write = one_or_none(table, DmaWrite::PATH, notes, DmaWrite::read);
+    let fifos = one_or_none(table, Fifos::PATH, notes, Fifos::read);
     let switches = several_or_none(table, Switch::PATH, notes, Switch::read);
     let slots = several_or_none(table, Slot::PATH, notes, Slot::read);
     let ports = several_or_none(table, Port::PATH, notes, Port::read);
+    let faults = several_or_none(table, Fault::PATH, notes, Fault::read);
     let bars = several(table, Bar::PATH, notes, Bar::read);
     let regions = several(table, Region::PATH, notes, Region::read);
     let tree = match (&memory, &dma, &switches, &slots) {
@@ -528,13 +537,20 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         link: link?,
         endpoint: endpoint?,
         dma: dma.ok()?,
+        dma_read: dma_read.ok()?,
+        dma_write: dma_write.ok()?,
+        fifos: fifos.ok()?,
         switches: switches?,
         slots: slots?,
         ports: ports?,
+        faults: faults?,
         bars: bars?,
         regions: regions?,
     };
     check_ports(&platform, notes);
+    check_timeouts(&platform, notes);
+    check_faults(&platform, notes);
+    check_fifos(&platform, notes);
     Some(platform)
 }
 

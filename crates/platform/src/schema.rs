@@ -2,7 +2,8 @@
 
 use crate::spec::{Key, Kind, Raw};
 use crate::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, Platform, Port, Region, RootComplex, SCHEMA, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, Platform, Port, Region,
+    RootComplex, SCHEMA, Slot, Switch,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -29,9 +30,13 @@ const PARTS: &[Part] = &[
     Part { path: Link::PATH, texts: Link::TEXTS, keys: Link::KEYS, repeated: false, required: true },
     Part { path: Endpoint::PATH, texts: Endpoint::TEXTS, keys: Endpoint::KEYS, repeated: false, required: true },
     Part { path: Dma::PATH, texts: Dma::TEXTS, keys: Dma::KEYS, repeated: false, required: false },
+    Part { path: DmaRead::PATH, texts: DmaRead::TEXTS, keys: DmaRead::KEYS, repeated: false, required: false },
+    Part { path: DmaWrite::PATH, texts: DmaWrite::TEXTS, keys: DmaWrite::KEYS, repeated: false, required: false },
+    Part { path: Fifos::PATH, texts: Fifos::TEXTS, keys: Fifos::KEYS, repeated: false, required: false },
     Part { path: Switch::PATH, texts: Switch::TEXTS, keys: Switch::KEYS, repeated: true, required: false },
     Part { path: Slot::PATH, texts: Slot::TEXTS, keys: Slot::KEYS, repeated: true, required: false },
     Part { path: Port::PATH, texts: Port::TEXTS, keys: Port::KEYS, repeated: true, required: false },
+    Part { path: Fault::PATH, texts: Fault::TEXTS, keys: Fault::KEYS, repeated: true, required: false },
     Part { path: Bar::PATH, texts: Bar::TEXTS, keys: Bar::KEYS, repeated: true, required: true },
     Part { path: Region::PATH, texts: Region::TEXTS, keys: Region::KEYS, repeated: true, required: true },
 ];
@@ -94,8 +99,8 @@ fn key_schema(key: &Key) -> Value {
 fn part_schema(part: &Part) -> Value {
     let mut properties = Map::new();
     for text in part.texts {
-        let pattern = match part.path {
-            Port::PATH => OF_PORT,
+        let pattern = match (part.path, *text) {
+            (Port::PATH, _) | (Fault::PATH, "port") => OF_PORT,
             _ if part.repeated => PLAIN,
             _ => LINE,
         };
@@ -216,6 +221,15 @@ impl Platform {
         if let Some(dma) = &self.dma {
             file["dma"] = section_json(&[], |visit| dma.each(visit));
         }
+        if let Some(way) = &self.dma_read {
+            file["dma_read"] = section_json(&[], |visit| way.each(visit));
+        }
+        if let Some(way) = &self.dma_write {
+            file["dma_write"] = section_json(&[], |visit| way.each(visit));
+        }
+        if let Some(fifos) = &self.fifos {
+            file["fifos"] = section_json(&[("ep_rx", &fifos.ep_rx)], |visit| fifos.each(visit));
+        }
         if !self.switches.is_empty() {
             let switch = |switch: &Switch| {
                 section_json(&[("name", &switch.name), ("below", &switch.below)], |visit| switch.each(visit))
@@ -230,6 +244,12 @@ impl Platform {
         if !self.ports.is_empty() {
             let port = |port: &Port| section_json(&[("name", &port.name)], |visit| port.each(visit));
             file["port"] = self.ports.iter().map(port).collect();
+        }
+        if !self.faults.is_empty() {
+            let fault = |fault: &Fault| {
+                section_json(&[("name", &fault.name), ("port", &fault.port)], |visit| fault.each(visit))
+            };
+            file["fault"] = self.faults.iter().map(fault).collect();
         }
         file
     }

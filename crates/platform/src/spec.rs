@@ -287,6 +287,14 @@ macro_rules! section {
 /// 2^63: larger than any BAR.
 const HUGE: u64 = 1 << 63;
 
+mod dma_way;
+mod driver;
+mod fifos;
+
+pub use dma_way::{DmaRead, DmaWrite};
+pub use driver::Driver;
+pub use fifos::Fifos;
+
 section! {
     /// The cores and the buffers each of them has.
     Core ["core"] {
@@ -338,30 +346,6 @@ section! {
 }
 
 section! {
-    /// What a kernel driver costs.
-    Driver ["driver"] {
-        /// One call, entry to return, besides the copying.
-        call_ns: Ticks = Kind::Ns(1e9), unknown 50.0 to 5000.0;
-        /// Mapping a range of a BAR into a process and giving it back (mmap and munmap).
-        map_ns: Ticks = Kind::Ns(1e9), default "2000" because "two system calls and the page tables of one page", unknown 500.0 to 20000.0;
-        /// Width of the loads and stores it copies with.
-        copy_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]);
-        /// Pinning a page of 4 KiB for a device.
-        pin_page_ns: Ticks = Kind::Ns(1e6), default "100" because "a page that is there, with its reference count", unknown 10.0 to 2000.0;
-        /// Unpinning a page of 4 KiB.
-        unpin_page_ns: Ticks = Kind::Ns(1e6), default "50" because "half of pinning: no page table is walked", unknown 10.0 to 2000.0;
-        /// Building one descriptor, besides writing it to the device.
-        build_descriptor_ns: Ticks = Kind::Ns(1e6), default "20" because "an address and a length: some tens of instructions", unknown 1.0 to 2000.0;
-        /// From an interrupt's message at the root complex to its handler.
-        interrupt_ns: Ticks = Kind::Ns(1e9), default "1000" because "the core is told, stops what it does and enters the kernel", unknown 200.0 to 20000.0;
-        /// What the handler does until it has woken the thread that waits.
-        handler_ns: Ticks = Kind::Ns(1e9), default "500" because "a short handler", unknown 50.0 to 20000.0;
-        /// From then until the thread runs.
-        wake_ns: Ticks = Kind::Ns(1e9), default "1500" because "the scheduler and a switch of contexts on an awake core", unknown 200.0 to 50000.0;
-    }
-}
-
-section! {
     /// The way from a core to the root port.
     RootComplex ["root_complex"] {
         /// From a core to the root complex and back: after it a posted write is acknowledged to the core.
@@ -374,8 +358,22 @@ section! {
         posted_data_credits: u32 = Kind::Count(8, 2047), default "2047" because "as many as a counter can grant", unknown 64.0 to 2047.0;
         /// Non-posted header credits a root port advertises.
         nonposted_header_credits: u32 = Kind::Count(1, 127), default "127" because "as many as a counter can grant", unknown 8.0 to 127.0;
+        /// Whether it sends reads of a card below one root port on to a card below another; otherwise they are Unsupported Requests.
+        peer_reads: bool = Kind::Flag, default "true" because "most do, though none has to";
+        /// Whether it does so with writes.
+        peer_writes: bool = Kind::Flag, default "true" because "most do, though none has to";
+        /// From a TLP of a peer at one root port until it can go at the other.
+        peer_forward_ns: Ticks = Kind::Ns(1e6), default "0" because "nothing is known but the links", unknown 10.0 to 2000.0;
+        /// It splits peers' reads at multiples of this, and of the RCB, into reads of its own; 0 if they pass whole.
+        peer_read_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512]), default "64" because "a cache line, which is what it reads of memory";
+        /// Such reads that may be under way, or wait for their turn to go back.
+        peer_tags: u32 = Kind::Count(1, 4096), default "32" because "a guess: as many as a device without extended tags has";
+        /// Whether it answers peers' reads in the order in which they came; otherwise as the answers come, those of one read in order.
+        peer_in_order: bool = Kind::Flag, default "false" because "no rule asks for more than the order of one read";
         /// Largest `Max_Payload_Size` that a root port supports; `link.mps_bytes` in any case.
         mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
+        /// How long it waits for the completion of a core's load.
+        completion_timeout_ns: Ticks = Kind::Ns(64e9), default "50000000" because "the longest of the default range of Device Control 2, 50 us to 50 ms", unknown 50_000.0 to 50_000_000.0;
     }
 }
 
@@ -394,8 +392,12 @@ section! {
         write_ns: Ticks = Kind::Ns(1e6), unknown 10.0 to 1000.0;
         /// Time between two writes that a root port takes.
         write_tlp_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
-        /// Most payload of a completion.
+        /// Most payload of a completion; 64 for one at every 64 B.
         completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the maximum payload allows";
+        /// The same of reads while which a write came to the same root port; 0 for no difference.
+        loaded_completion_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512, 1024, 2048, 4096]), default "0" because "writes make no difference";
+        /// Whether what a read asks for behind the last Read Completion Boundary comes in a completion of its own, though it would fit.
+        odd_end_completion: bool = Kind::Flag, default "false" because "what fits is merged";
     }
 }
 
@@ -446,6 +448,8 @@ section! {
         egress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
         /// Largest `Max_Payload_Size` that it supports; `link.mps_bytes` in any case.
         mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
+        /// How long it waits for a completion of a read of its own.
+        completion_timeout_ns: Ticks = Kind::Ns(64e9), default "50000000" because "the longest of the default range of Device Control 2, 50 us to 50 ms", unknown 50_000.0 to 50_000_000.0;
     }
 }
 
@@ -462,6 +466,8 @@ section! {
         beat_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64, 128]), unknown 4.0 to 64.0;
         /// Time between two beats.
         beat_ns: Ticks = Kind::Ns(1e6), unknown 0.25 to 100.0;
+        /// Jobs it can have at once: each has its descriptor and its request, and they take turns.
+        channels: u32 = Kind::Count(1, 64), default "1" because "one job after the other";
         /// What a read request takes besides its beats.
         read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 1000.0;
         /// What a write takes besides its beats.
@@ -534,14 +540,16 @@ section! {
 }
 
 section! {
-    /// A port whose Device Control says something else than the others', as `setpci` writes it.
+    /// A port whose control registers say something else than the others', as `setpci` writes them.
     Port ["port"] {
         text {
             /// Which: a slot (`card` without any), a switch for its upstream port, or `ABOVE/BELOW` for the port of a switch or of `root` that one of them hangs on.
             name,
         }
-        /// Its `Max_Payload_Size`.
-        mps_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]);
+        /// Its `Max_Payload_Size`; 0 for `link.mps_bytes`.
+        mps_bytes: u32 = Kind::OneOf(&[0, 128, 256, 512, 1024, 2048, 4096]), default "0" because "as every port that no `[[port]]` is about";
+        /// Whether it sends requests that come up at it to the root, those for peers too (ACS P2P Request Redirect); only ports of switches that look down may.
+        acs_redirect: bool = Kind::Flag, default "false" because "peers reach each other by the shortest way after a reset";
     }
 }
 
@@ -585,6 +593,10 @@ section! {
     }
 }
 
+mod fault;
+pub(crate) use fault::check_faults;
+pub use fault::{Fault, FaultKind, NoFault};
+
 impl crate::Platform {
     pub(crate) fn each_param(&self, visit: &mut dyn FnMut(&crate::Origin)) {
         let mut visit = |_: &'static str, _: Raw, origin: &crate::Origin| visit(origin);
@@ -601,9 +613,13 @@ impl crate::Platform {
         if let Some(dma) = &self.dma {
             dma.each(&mut visit);
         }
+        self.dma_read.iter().for_each(|way| way.each(&mut visit));
+        self.dma_write.iter().for_each(|way| way.each(&mut visit));
+        self.fifos.iter().for_each(|fifos| fifos.each(&mut visit));
         self.switches.iter().for_each(|switch| switch.each(&mut visit));
         self.slots.iter().for_each(|slot| slot.each(&mut visit));
         self.ports.iter().for_each(|port| port.each(&mut visit));
+        self.faults.iter().for_each(|fault| fault.each(&mut visit));
         self.bars.iter().for_each(|bar| bar.each(&mut visit));
         self.regions.iter().for_each(|region| region.each(&mut visit));
     }
@@ -614,7 +630,7 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 12] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 16] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
         (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
@@ -622,9 +638,13 @@ mod tests {
         (Link::PATH, Link::TEXTS, Link::KEYS),
         (Endpoint::PATH, Endpoint::TEXTS, Endpoint::KEYS),
         (Dma::PATH, Dma::TEXTS, Dma::KEYS),
+        (DmaRead::PATH, DmaRead::TEXTS, DmaRead::KEYS),
+        (DmaWrite::PATH, DmaWrite::TEXTS, DmaWrite::KEYS),
+        (Fifos::PATH, Fifos::TEXTS, Fifos::KEYS),
         (Switch::PATH, Switch::TEXTS, Switch::KEYS),
         (Slot::PATH, Slot::TEXTS, Slot::KEYS),
         (Port::PATH, Port::TEXTS, Port::KEYS),
+        (Fault::PATH, Fault::TEXTS, Fault::KEYS),
         (Bar::PATH, Bar::TEXTS, Bar::KEYS),
         (Region::PATH, Region::TEXTS, Region::KEYS),
     ];
@@ -653,6 +673,11 @@ mod tests {
         "root_complex.posted_header_credits",
         "root_complex.posted_data_credits",
         "root_complex.nonposted_header_credits",
+        "root_complex.peer_reads",
+        "root_complex.peer_writes",
+        "root_complex.peer_tags",
+        "root_complex.peer_in_order",
+        "memory.odd_end_completion",
         "link.generation",
         "link.posted_header_credits",
         "link.posted_data_credits",
@@ -662,6 +687,7 @@ mod tests {
         "link.skp",
         "link.tlps_per_error",
         "dma.tags",
+        "dma.channels",
         "dma.prefetch_descriptors",
         "dma.send_buffers",
         "dma.relaxed_ordering",
@@ -673,6 +699,9 @@ mod tests {
         "switch.nonposted_header_credits",
         "switch.completion_header_credits",
         "switch.completion_data_credits",
+        "port.acs_redirect",
+        "fault.kind",
+        "fault.tlp",
         "bar.index",
         "bar.prefetchable",
         "region.bar",
@@ -741,7 +770,9 @@ mod tests {
     fn an_unknown_value_is_looked_for_where_the_key_allows_it() {
         for (path, key) in keys() {
             let Some((low, high)) = key.searched else {
-                assert!(!key.name.ends_with("_ns"), "{path}.{}: every latency may be unknown", key.name);
+                // When something goes wrong is chosen.
+                let is_latency = key.name.ends_with("_ns") && path != Fault::PATH;
+                assert!(!is_latency, "{path}.{}: every latency may be unknown", key.name);
                 continue;
             };
             let start = key.search_start().unwrap();

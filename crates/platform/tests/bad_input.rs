@@ -5,8 +5,8 @@
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, PRESETS, Platform, PlatformError, Port, Preset, Problem,
-    Region, RootComplex, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, PRESETS, Platform,
+    PlatformError, Port, Preset, Problem, Region, RootComplex, Slot, Switch,
 };
 use lanemark_units::parse_size;
 
@@ -56,7 +56,7 @@ fn an_unknown_key_at_the_top() {
     refused(
         &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
         &["card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           link, endpoint, dma, switch, slot, port, bar, region"],
+           link, endpoint, dma, dma_read, dma_write, fifos, switch, slot, port, fault, bar, region"],
     );
 }
 
@@ -65,7 +65,7 @@ fn an_unknown_section() {
     refused(
         &card("[endpoint]", "[bridge]\nports = 4\n[endpoint]"),
         &["card.toml:36: bridge: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           link, endpoint, dma, switch, slot, port, bar, region"],
+           link, endpoint, dma, dma_read, dma_write, fifos, switch, slot, port, fault, bar, region"],
     );
 }
 
@@ -73,7 +73,9 @@ fn an_unknown_section() {
 fn an_unknown_key_in_a_section() {
     refused(
         &card("[endpoint]", "[endpoint]\nvendor = { value = \"x\", source = \"y\" }"),
-        &["card.toml:37: endpoint.vendor: unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes"],
+        &[
+            "card.toml:37: endpoint.vendor: unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes, completion_timeout_ns",
+        ],
     );
 }
 
@@ -90,10 +92,10 @@ fn an_odd_key_is_shown_on_one_line_and_not_at_any_length() {
     refused(
         &card("[endpoint]", &format!("[endpoint]\n\"a\\nb\" = 1\n\"\" = 2\n{} = 3", "x".repeat(99))),
         &[
-            "card.toml:37: endpoint.\"a\\nb\": unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes",
-            "card.toml:38: endpoint.\"\": unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes",
+            "card.toml:37: endpoint.\"a\\nb\": unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes, completion_timeout_ns",
+            "card.toml:38: endpoint.\"\": unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes, completion_timeout_ns",
             &format!(
-                "card.toml:39: endpoint.{}...: unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes",
+                "card.toml:39: endpoint.{}...: unknown key; known here: name, ingress_ns, egress_ns, mps_supported_bytes, completion_timeout_ns",
                 "x".repeat(60)
             ),
         ],
@@ -637,7 +639,7 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
         &text,
         &[
             "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-             link, endpoint, dma, switch, slot, port, bar, region",
+             link, endpoint, dma, dma_read, dma_write, fifos, switch, slot, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
             "card.toml:28: link.width_lanes: is missing: Width it trained at; must be one of 1, 2, 4, 8, 12, 16, 32",
             "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",
@@ -735,6 +737,28 @@ fn a_switch_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_
     assert!(said(&with(needed - 1))[0].contains("one payload of link.mps_bytes takes"));
 }
 
+/// The card with one more key in a section.
+fn with_key(section: &str, key: &str, value: u32) -> String {
+    card(section, &format!("{section}\n{key} = {{ value = {value}, source = \"a test\" }}"))
+}
+
+#[test]
+fn a_root_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_not() {
+    let needed = accepted(CARD).link.mps_bytes.value / 16;
+    accepted(&with_key("[root_complex]", "posted_data_credits", needed));
+    let short = with_key("[root_complex]", "posted_data_credits", needed - 1);
+    let wanted = "root_complex.posted_data_credits: is 15; one payload of link.mps_bytes, 256 B, takes 16";
+    assert_eq!(said(&short), [wanted]);
+}
+
+#[test]
+fn a_link_on_which_every_tlp_comes_damaged_is_refused_and_one_with_every_second_is_not() {
+    accepted(&with_key("[link]", "tlps_per_error", 2));
+    accepted(&with_key("[link]", "tlps_per_error", 0));
+    let wanted = "link.tlps_per_error: is 1: every TLP would come damaged, and none whole; 0 is a link without errors";
+    assert_eq!(said(&with_key("[link]", "tlps_per_error", 1)), [wanted]);
+}
+
 #[test]
 fn a_dma_engine_without_memory_is_refused_and_lent_memory_may_not_lie_in_a_bar() {
     let dma = "\n[dma]\ntags = { value = 8, source = \"a test\" }\nbeat_bytes = { value = 8, source = \"a test\" }\n\
@@ -822,21 +846,50 @@ fn many_sections_are_read_in_a_moment() {
     assert_eq!(read(&format!("{CARD}{many}")).unwrap_err().problems.len(), 3000, "each overlaps the first");
 }
 
+#[test]
+fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
+    let fault = |port: &str, more: &str| {
+        format!(
+            "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"abort\", assumed = \"a test\" }}\n{more}\n"
+        )
+    };
+    let line = CARD.lines().count() + 5;
+    accepted(&fault("root/card", ""));
+    let unknown =
+        format!("card.toml:{line}: fault.bad.port: is \"crad\", no port of this platform; its ports: root/card, card");
+    refused(&fault("crad", ""), &[&unknown]);
+    let spans = format!("card.toml:{}: fault.bad.down_ns: is of link_down only, and this is abort", line + 1);
+    refused(&fault("card", "down_ns = { value = 5, assumed = \"a test\" }"), &[&spans]);
+    let timeout = |ns: u32| {
+        let row = format!("[endpoint]\ncompletion_timeout_ns = {{ value = {ns}, assumed = \"a test\" }}");
+        change(CARD, "[endpoint]", &row)
+    };
+    accepted(&timeout(50_000));
+    let line = CARD.lines().position(|line| line == "[endpoint]").unwrap() + 2;
+    let short =
+        format!("card.toml:{line}: endpoint.completion_timeout_ns: is 49999; no requester gives up before 50000 ns");
+    refused(&timeout(49_999), &[&short]);
+}
+
 struct Part {
     path: &'static str,
     header: &'static str,
     keys: &'static [Key],
 }
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 16] = [
     Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
     Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
     Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
     Part { path: Memory::PATH, header: "[memory]", keys: Memory::KEYS },
     Part { path: Dma::PATH, header: "[dma]", keys: Dma::KEYS },
+    Part { path: DmaRead::PATH, header: "[dma_read]", keys: DmaRead::KEYS },
+    Part { path: DmaWrite::PATH, header: "[dma_write]", keys: DmaWrite::KEYS },
+    Part { path: Fifos::PATH, header: "[fifos]", keys: Fifos::KEYS },
     Part { path: Switch::PATH, header: "[[switch]]", keys: Switch::KEYS },
     Part { path: Slot::PATH, header: "[[slot]]", keys: Slot::KEYS },
     Part { path: Port::PATH, header: "[[port]]", keys: Port::KEYS },
+    Part { path: Fault::PATH, header: "[[fault]]", keys: Fault::KEYS },
     Part { path: Link::PATH, header: "[link]", keys: Link::KEYS },
     Part { path: Endpoint::PATH, header: "[endpoint]", keys: Endpoint::KEYS },
     Part { path: Bar::PATH, header: "[[bar]]", keys: Bar::KEYS },
@@ -886,10 +939,15 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// The presets, one of them with a port that is set apart from the others.
+/// The presets, one of them with a port that is set apart from the others, a fault, and what an engine does within each
+/// direction.
 fn texts() -> Vec<String> {
-    let port = "\n[[port]]\nname = \"card\"\nmps_bytes = { value = 256, source = \"a test\" }\n";
-    let of = |preset: &Preset| format!("{}{}", preset.text, if preset.name == "card-gen5-x16" { port } else { "" });
+    let port =
+        "\n[dma_read]\n[dma_write]\n[[port]]\nname = \"card\"\nmps_bytes = { value = 256, source = \"a test\" }\n";
+    let fault =
+        "\n[[fault]]\nname = \"down\"\nport = \"card\"\nkind = { value = \"link_down\", assumed = \"a test\" }\n";
+    let more = format!("{port}{fault}");
+    let of = |preset: &Preset| format!("{}{}", preset.text, if preset.name == "card-gen5-x16" { &more } else { "" });
     PRESETS.iter().map(of).collect()
 }
 

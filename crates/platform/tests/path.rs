@@ -2,8 +2,8 @@
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, Driver, Endpoint, Link, Memory, Origin, PRESETS, Platform, Port, Region, RootComplex, Slot, Switch,
-    preset,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, PRESETS, Platform, Port,
+    Region, RootComplex, Slot, Switch, preset,
 };
 
 fn presets() -> impl Iterator<Item = Platform> {
@@ -25,9 +25,13 @@ fn paths(platform: &Platform) -> Vec<(String, &'static Key)> {
     sections.extend(platform.driver.iter().map(|_| (Driver::PATH.to_owned(), Driver::KEYS)));
     sections.extend(platform.memory.iter().map(|_| (Memory::PATH.to_owned(), Memory::KEYS)));
     sections.extend(platform.dma.iter().map(|_| (Dma::PATH.to_owned(), Dma::KEYS)));
+    sections.extend(platform.dma_read.iter().map(|_| (DmaRead::PATH.to_owned(), DmaRead::KEYS)));
+    sections.extend(platform.dma_write.iter().map(|_| (DmaWrite::PATH.to_owned(), DmaWrite::KEYS)));
+    sections.extend(platform.fifos.iter().map(|_| (Fifos::PATH.to_owned(), Fifos::KEYS)));
     sections.extend(platform.switches.iter().map(|switch| (format!("switch.{}", switch.name), Switch::KEYS)));
     sections.extend(platform.slots.iter().map(|slot| (format!("slot.{}", slot.name), Slot::KEYS)));
     sections.extend(platform.ports.iter().map(|port| (format!("port.{}", port.name), Port::KEYS)));
+    sections.extend(platform.faults.iter().map(|fault| (format!("fault.{}", fault.name), Fault::KEYS)));
     sections.extend(platform.bars.iter().map(|bar| (format!("bar.{}", bar.index.value), Bar::KEYS)));
     sections.extend(platform.regions.iter().map(|region| (format!("region.{}", region.name), Region::KEYS)));
     sections
@@ -45,7 +49,11 @@ fn edges(kind: Kind) -> (Vec<f64>, Vec<f64>) {
             (vec![min as f64, max as f64], vec![min as f64 - 1.0, max as f64 + 1.0, max as f64 - 0.5])
         }
         Kind::Size(min, max) => (vec![min as f64, max as f64], vec![min as f64 - 1.0, (max as f64).next_up(), 16.5]),
-        Kind::OneOf(these) => (these.iter().map(|this| *this as f64).collect(), vec![-1.0, 0.0, 7.0, 1e300]),
+        Kind::OneOf(these) => {
+            let these: Vec<f64> = these.iter().map(|this| *this as f64).collect();
+            let others = [-1.0, 0.0, 7.0, 1e300].into_iter().filter(|other| !these.contains(other)).collect();
+            (these, others)
+        }
         Kind::Choice(_) | Kind::Flag => (vec![], vec![0.0, 1.0]),
     }
 }

@@ -1,6 +1,6 @@
 //! One answer: a question, a target, a way, and what came out.
 
-use crate::{Delivery, Detail, Doubt, LinkUse, Summary};
+use crate::{Delivery, Detail, Doubt, LinkUse, Reach, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,9 @@ pub struct Answer {
     /// What makes the headline figure doubtful.
     #[serde(default)]
     pub doubts: Vec<Doubt>,
+    /// What was not simulated step by step, where more passes than usual were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Steady>,
     /// Straight-line fit over call counts, where the question makes one.
     pub fit: Option<LineFit>,
     /// What else the question found out.
@@ -71,6 +74,46 @@ impl Answer {
             _ => None,
         };
         self.ceiling = ceiling;
+    }
+}
+
+/// Transfers that a simulation left out, because it was where it had been before. All figures are as if it had not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Steady {
+    /// Transfers of all devices.
+    pub transfers: u64,
+    /// Those of them that were not simulated one by one.
+    pub skipped_transfers: u64,
+    /// Transfers of the first device after which everything is as before; 0 where nothing was left out.
+    pub period_transfers: u64,
+    /// Why nothing was left out; absent where something was.
+    pub because: Option<String>,
+}
+
+impl Steady {
+    /// In a sentence.
+    ///
+    /// ```
+    /// use lanemark_record::Steady;
+    /// let steady = Steady { transfers: 1000, skipped_transfers: 999, period_transfers: 32, because: None };
+    /// assert_eq!(steady.in_words(), "99.9 % of 1000 transfers skipped, a steady state of 32");
+    /// let detailed = Steady { skipped_transfers: 0, because: Some("they go to places at random".to_owned()), ..steady };
+    /// assert_eq!(detailed.in_words(), "none of 1000 transfers skipped: they go to places at random");
+    /// ```
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let Steady { transfers, skipped_transfers, period_transfers, because } = self;
+        if let Some(because) = because {
+            return format!("none of {transfers} transfers skipped: {because}");
+        }
+        // Cut, not rounded: it is never all of them.
+        let permille = u128::from(*skipped_transfers) * 1000 / u128::from(*transfers).max(1);
+        format!(
+            "{}.{} % of {transfers} transfers skipped, a steady state of {period_transfers}",
+            permille / 10,
+            permille % 10
+        )
     }
 }
 
@@ -149,10 +192,13 @@ pub struct Way {
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
     /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
     /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
-    /// flows go beside another, it is those that have), `loads` for a core that does it instead. Where a core asks the device
+    /// flows go beside another, it is those that have), `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
     /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
     /// `fetched_` for the descriptors), and how it is told (`_flag`, `_register`, `_interrupt`).
     pub through: String,
+    /// Where devices move the bytes: how far and how densely, if somebody asked for something else than usual.
+    #[serde(default, skip_serializing_if = "Reach::is_usual")]
+    pub reach: Reach,
 }
 
 impl std::fmt::Display for Way {
@@ -167,9 +213,17 @@ impl std::fmt::Display for Way {
         if let Some(fence) = &self.fence {
             write!(f, "+{fence}")?;
         }
+        self.fmt_through(f)?;
+        self.reach.fmt(f)
+    }
+}
+
+impl Way {
+    fn fmt_through(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.through.as_str() {
             "user" | "clock" | "kernel" => Ok(()),
             "dma" => f.write_str(" by DMA"),
+            "dma_relay" => f.write_str(" by DMA, handed on"),
             "poll" => f.write_str(" via driver, polling"),
             "alone" => f.write_str(" alone"),
             "memory" => f.write_str(" from memory"),
@@ -286,7 +340,7 @@ mod tests {
         let way = |memory_type: &str, access: &str, fence: Option<&str>, through: &str| {
             let fence = fence.map(str::to_owned);
             let [memory_type, access, through] = [memory_type, access, through].map(str::to_owned);
-            Way { memory_type, access, fence, through }.to_string()
+            Way { memory_type, access, fence, through, reach: Reach::default() }.to_string()
         };
         assert_eq!(way("wc", "nt32", Some("sfence"), "user"), "WC nt32+sfence");
         assert_eq!(way("wb", "8", None, "driver"), "WB 8 via driver");
@@ -295,6 +349,7 @@ mod tests {
         assert_eq!(way("wb", "memcpy", None, "cold"), "WB memcpy, cold");
         assert_eq!(way("wb", "8", None, "one_line"), "WB 8, one line");
         assert_eq!(way("none", "device_to_host", None, "dma"), "device-to-host by DMA");
+        assert_eq!(way("none", "host:0-7:host", None, "dma_relay"), "host:0-7:host by DMA, handed on");
         let asked = way("none", "0:host", None, "dma_fetched_call_interrupt");
         assert_eq!(asked, "0:host by DMA, fetched call, interrupt");
         let loaded = way("none", "host_to_device", None, "dma_under_way_16");

@@ -19,12 +19,13 @@ mod experiment;
 pub mod file;
 mod interval;
 mod link;
+mod reach;
 mod residual;
 mod samples_file;
 mod summary;
 
 pub use answer::{
-    Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Tlps,
+    Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Steady, Tlps,
     WaitShare, Way,
 };
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};
@@ -37,6 +38,7 @@ pub use experiment::{Bound, Class, Here, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use link::{Direction, Link, LinkUse};
+pub use reach::Reach;
 pub use residual::Residual;
 pub use samples_file::samples_table;
 pub use summary::Summary;

@@ -3,7 +3,8 @@
 
 use lanemark_record::{
     Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, CorePair, Detail, Direction, Formula, Link, LinkUse,
-    Origins, Quantity, Record, Reproduction, Row, Skipped, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
+    Origins, Quantity, Reach, Record, Reproduction, Row, Skipped, Summary, Target, TargetKind, Tlps, Verdict,
+    WaitShare, Way,
 };
 
 /// A record with nothing in it.
@@ -136,6 +137,7 @@ pub(crate) fn way(memory_type: &str, access: &str, fence: Option<&str>) -> Way {
         access: access.to_owned(),
         fence: fence.map(str::to_owned),
         through: "user".to_owned(),
+        reach: Reach::default(),
     }
 }
 
@@ -169,6 +171,7 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         dropped: None,
         doubts: vec![],
         delivery: None,
+        steady: None,
         fit: None,
         detail: None,
     }

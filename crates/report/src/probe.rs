@@ -7,6 +7,8 @@ use lanemark_wire::WireError;
 
 /// The TLPs of link `link`, either way, by the time at which they pass its lower end: what comes down when all of it is
 /// there, what goes up when its first symbol goes. Times are whole nanoseconds, cut off, from the beginning of the sample.
+/// What came damaged is left out, and its number is in what the capture says about itself: a receiver drops it below the
+/// layer of TLPs, and so do adapters.
 ///
 /// # Errors
 /// [`WireError`] if a frame is no TLP: a mistake of the machine.
@@ -18,13 +20,30 @@ pub fn probe(traced: &Traced, link: usize) -> Result<Capture, WireError> {
         };
         Passed::new(at.as_ns() as u64, Some(is_upstream), frame.tlp.clone())
     };
-    let frames = traced.trace.frames.iter().filter(|frame| frame.link == link);
-    let mut frames = frames.map(passed).collect::<Result<Vec<Passed>, WireError>>()?;
+    let frames = || traced.trace.frames.iter().filter(|frame| frame.link == link);
+    let damaged = frames().filter(|frame| frame.is_damaged).count();
+    let left_out = (damaged > 0).then(|| format!("{damaged} TLPs that came damaged are left out"));
+    let mut frames =
+        frames().filter(|frame| !frame.is_damaged).map(passed).collect::<Result<Vec<Passed>, WireError>>()?;
     frames.sort_by_key(|passed| passed.at_ns);
     for (number, passed) in frames.iter_mut().enumerate() {
         passed.sequence = number as u16;
     }
     let place = traced.trace.links.get(link).cloned().unwrap_or_default();
-    let about: Vec<String> = std::iter::once(traced.about()).chain(traced.gaps()).collect();
+    let about: Vec<String> = std::iter::once(traced.about()).chain(traced.gaps()).chain(left_out).collect();
     Ok(Capture { place, about: about.join("; "), frames, ..Capture::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::tests::{damaged_load, traced};
+
+    #[test]
+    fn a_damaged_tlp_is_captured_when_it_comes_well_and_only_then() {
+        let (trace, way) = (damaged_load(), crate::fixture::way("uc", "8", None));
+        let capture = probe(&traced(&trace, &way), 1).unwrap();
+        assert_eq!(capture.frames.iter().map(|passed| passed.at_ns).collect::<Vec<_>>(), [250]);
+        assert!(capture.about.ends_with("; 1 TLPs that came damaged are left out"), "{}", capture.about);
+    }
 }

@@ -159,6 +159,7 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     notes.extend(spread(panel));
     notes.extend(doubts(panel));
     notes.extend(panel.lines.iter().filter_map(fit));
+    notes.extend(steady(panel));
     notes.extend(Curve::of(panel).iter().map(Curve::in_words));
     notes.extend(panel.lines.iter().filter_map(|line| {
         Some(format!("{}: {}", line.name, curve::in_words(curve::buffers(line.largest().answer)?)))
@@ -299,6 +300,16 @@ fn doubts(panel: &Panel) -> Vec<String> {
         _ => format!("doubtful, {}: {count} answers, such as {first}", kind.in_words()),
     };
     found.into_iter().map(in_words).collect()
+}
+
+/// What was not simulated step by step.
+fn steady(panel: &Panel) -> Vec<String> {
+    let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
+    let told = points.filter_map(|(line, answer)| {
+        let steady = answer.steady.as_ref()?;
+        Some(format!("{} at {}: {}", line.name, figures::size(answer.size_bytes), steady.in_words()))
+    });
+    told.collect()
 }
 
 fn fit(line: &Line) -> Option<String> {

@@ -56,6 +56,7 @@ impl Traced<'_> {
         let dropped = self.trace.dropped;
         let lost = [
             (dropped.frames, "TLPs before these are not kept"),
+            (dropped.dllps, "DLLPs before these are not kept"),
             (dropped.waits, "waits before these are not kept"),
             (dropped.illegal, "TLPs could not be written as bytes: a mistake of the simulator"),
         ];
@@ -78,19 +79,36 @@ struct Row {
 pub fn waterfall(traced: &Traced) -> String {
     let trace = traced.trace;
     let mut text = format!(
-        "{}\nissued after {}, delivered after {}; {} on {}\n",
+        "{}\nissued after {}, delivered after {}; {} on {}",
         traced.about(),
         figures::time(traced.sample.issue.as_ns()),
         figures::time(traced.sample.delivered.as_ns()),
         figures::counted(trace.frames.len(), "TLP"),
         figures::counted(links(trace), "link")
     );
+    let damaged = trace.frames.iter().filter(|frame| frame.is_damaged).count();
+    if damaged > 0 {
+        text += &format!(", {damaged} of them damaged");
+    }
+    if !trace.dllps.is_empty() {
+        text += &format!("; {}", figures::counted(trace.dllps.len(), "DLLP"));
+    }
+    text += "\n";
     for gap in traced.gaps() {
         text += &format!("{gap}\n");
     }
     let ends = trace.frames.iter().map(|frame| frame.arrives).chain(trace.waits.iter().map(|wait| wait.until));
+    let ends = ends.chain(trace.dllps.iter().map(|dllp| dllp.arrives));
     let all = ends.max().unwrap_or(Ticks::ZERO).max(traced.sample.delivered);
     let mut rows: Vec<Row> = trace.frames.iter().map(|frame| of_frame(trace, frame, all)).collect();
+    rows.extend(trace.dllps.iter().map(|dllp| Row {
+        from: dllp.starts,
+        until: dllp.arrives,
+        place: format!("{} {}", link_name(trace, dllp.link), dllp.direction.name()),
+        what: dllp.kind.name().to_owned(),
+        waited: String::new(),
+        picture: picture(all, &[(dllp.starts, dllp.ends, '▪'), (dllp.ends, dllp.arrives, '─')]),
+    }));
     rows.extend(trace.waits.iter().map(|wait| Row {
         from: wait.from,
         until: wait.until,
@@ -127,8 +145,11 @@ fn links(trace: &Trace) -> usize {
     (0..trace.links.len()).filter(|link| trace.frames.iter().any(|frame| frame.link == *link)).count()
 }
 
+fn link_name(trace: &Trace, link: usize) -> &str {
+    trace.links.get(link).map_or("", String::as_str)
+}
+
 fn of_frame(trace: &Trace, frame: &Frame, all: Ticks) -> Row {
-    let link = trace.links.get(frame.link).map_or("", String::as_str);
     let what = Header::parse(&frame.tlp).map_or_else(|error| error.to_string(), |(header, _)| tlp::describe(&header));
     let waited = frame
         .because
@@ -136,8 +157,8 @@ fn of_frame(trace: &Trace, frame: &Frame, all: Ticks) -> Row {
     Row {
         from: frame.starts,
         until: frame.arrives,
-        place: format!("{link} {}", frame.direction.name()),
-        what: format!("#{} {what}", frame.request),
+        place: format!("{} {}", link_name(trace, frame.link), frame.direction.name()),
+        what: format!("#{} {what}{}", frame.request, if frame.is_damaged { ", damaged" } else { "" }),
         waited: waited.unwrap_or_default(),
         picture: picture(
             all,
@@ -195,7 +216,7 @@ fn waits(trace: &Trace) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use lanemark_machine::{Direction, Untraced, Waited};
+    use lanemark_machine::{Direction, Dllp, DllpKind, Untraced, Waited};
     use lanemark_wire::{Completion, FunctionId, MemoryRequest};
 
     fn bytes(header: Header) -> Vec<u8> {
@@ -220,6 +241,7 @@ pub(crate) mod tests {
             ends: at(starts + 10),
             arrives: at(starts + 110),
             because,
+            is_damaged: false,
             tlp,
         };
         Trace {
@@ -228,6 +250,7 @@ pub(crate) mod tests {
                 frame(Direction::Downstream, 0, 0, None, read),
                 frame(Direction::Upstream, 170, 190, Some(Cause::LinkBusy), answer),
             ],
+            dllps: Vec::new(),
             waits: vec![Waited { who: Waiter::Core(2), from: at(0), until: at(300), cause: Cause::ReadRoundTrip }],
             dropped: Untraced { frames: 7, ..Untraced::default() },
         }
@@ -271,6 +294,46 @@ pub(crate) mod tests {
                 "read round trip: the completion of a read is on its way",
             ]
         );
+    }
+
+    /// The same, the read damaged at first; with its `Nak`, and an `Ack` of the completion.
+    pub(crate) fn damaged_load() -> Trace {
+        let at = Ticks::whole_ns;
+        let mut trace = load();
+        let read = trace.frames[0].clone();
+        let again =
+            Frame { starts: at(140), ends: at(150), arrives: at(250), because: Some(Cause::Replay), ..read.clone() };
+        trace.frames = vec![Frame { is_damaged: true, ..read }, again];
+        let dllp = |direction, kind, from| Dllp {
+            link: 1,
+            direction,
+            kind,
+            starts: at(from),
+            ends: at(from + 2),
+            arrives: at(from + 30),
+        };
+        trace.dllps = vec![
+            dllp(Direction::Upstream, DllpKind::Nak, 110),
+            dllp(Direction::Upstream, DllpKind::UpdateFcNonPosted, 260),
+        ];
+        trace
+    }
+
+    #[test]
+    fn a_damaged_tlp_says_so_and_dllps_have_lines_of_their_own() {
+        let (trace, way) = (damaged_load(), crate::fixture::way("uc", "8", None));
+        let text = waterfall(&traced(&trace, &way));
+        assert!(text.contains("; 2 TLPs on 1 link, 1 of them damaged; 2 DLLPs\n"), "{text}");
+        let like = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = text.lines().map(like).collect();
+        for line in [
+            "0.0 110.0 fpga0 down #1 MRd 8 B at 0x1000 by 00:00.0, tag 3, damaged █──────────",
+            "110.0 30.0 fpga0 up Nak ▪──",
+            "140.0 110.0 fpga0 down #1 MRd 8 B at 0x1000 by 00:00.0, tag 3 replay 140 ns ··············█──────────",
+            "260.0 30.0 fpga0 up UpdateFC-NP ▪──",
+        ] {
+            assert!(lines.iter().any(|other| other == line), "{line} in\n{}", lines.join("\n"));
+        }
     }
 
     #[test]

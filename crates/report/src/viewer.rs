@@ -2,7 +2,7 @@
 //!
 //! A TLP is a slice as long as it is on the line; a wait of a core or an engine is a slice named by its cause, and a wait
 //! before a link an asynchronous slice of that link, for several can overlap. A flow joins each request with what it
-//! becomes on every link and with its completions.
+//! becomes on every link and with its completions. A DLLP is a slice of its own between TLPs.
 //!
 //! Source: "Trace Event Format", the JSON Object Format; times are microseconds.
 
@@ -26,7 +26,9 @@ pub fn viewer_trace(traced: &Traced) -> String {
     let mut events = vec![process(CORES, "cores"), process(ENGINES, "DMA engines"), process(LINKS, "links")];
     let waiters: BTreeSet<Waiter> = trace.waits.iter().map(|wait| wait.who).collect();
     events.extend(waiters.into_iter().map(|who| thread(place_of(who), &who.to_string())));
-    let lines: BTreeSet<(usize, Direction)> = trace.frames.iter().map(|frame| (frame.link, frame.direction)).collect();
+    let of_dllps = trace.dllps.iter().map(|dllp| (dllp.link, dllp.direction));
+    let lines = trace.frames.iter().map(|frame| (frame.link, frame.direction)).chain(of_dllps);
+    let lines: BTreeSet<(usize, Direction)> = lines.collect();
     for (link, direction) in lines {
         let name = trace.links.get(link).map_or("", String::as_str);
         events.push(thread(line(link, direction), &format!("{name} {}", direction.name())));
@@ -41,6 +43,14 @@ pub fn viewer_trace(traced: &Traced) -> String {
     }
     for (number, frame) in trace.frames.iter().enumerate() {
         of_frame(&mut events, number, frame);
+    }
+    for dllp in &trace.dllps {
+        let (process, thread) = line(dllp.link, dllp.direction);
+        events.push(json!({
+            "name": dllp.kind.name(), "cat": "dllp", "ph": "X", "cname": "grey", "pid": process, "tid": thread,
+            "ts": us(dllp.starts), "dur": us(dllp.ends.since(dllp.starts)),
+            "args": {"arrives_ns": dllp.arrives.as_ns()},
+        }));
     }
     flows(&mut events, &trace.frames);
     let document = json!({
@@ -88,11 +98,16 @@ fn of_frame(events: &mut Vec<Value>, number: usize, frame: &Frame) {
             }));
         }
     }
-    events.push(json!({
+    let mut event = json!({
         "name": name, "cat": "tlp", "ph": "X", "pid": process, "tid": thread,
         "ts": us(frame.starts), "dur": us(frame.ends.since(frame.starts)),
         "args": {"tlp": what, "request": frame.request, "arrives_ns": frame.arrives.as_ns()},
-    }));
+    });
+    if frame.is_damaged {
+        event["name"] = json!(format!("{name}, damaged"));
+        event["cname"] = json!("terrible");
+    }
+    events.push(event);
 }
 
 /// An arrow from each frame of a request to the next, from its first to its last completion.
@@ -126,7 +141,7 @@ const fn colour(cause: Cause) -> &'static str {
         Cause::RootComplex => "yellow",
         Cause::LinkBusy => "good",
         Cause::Credit => "olive",
-        Cause::Device | Cause::Engine => "terrible",
+        Cause::Device | Cause::Engine | Cause::Fifo => "terrible",
         Cause::ReadRoundTrip | Cause::Transit | Cause::Transfer | Cause::Interrupt => "thread_state_iowait",
         // One that came later.
         _ => "grey",
@@ -187,6 +202,19 @@ mod tests {
         let flow = [(json!("s"), json!(2), json!(0.0)), (json!("f"), json!(3), json!(0.19))];
         assert_eq!(of("request"), flow);
         assert_eq!(of("wait"), [(json!("b"), json!(3), json!(0.17)), (json!("e"), json!(3), json!(0.19))]);
+    }
+
+    #[test]
+    fn damaged_tlps_and_dllps_are_slices_with_names_of_their_own() {
+        let (trace, way) = (crate::timeline::tests::damaged_load(), crate::fixture::way("uc", "8", None));
+        let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &way))).unwrap();
+        let events = document["traceEvents"].as_array().unwrap();
+        let slices = events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "wait");
+        let slices: Vec<(&str, u64)> =
+            slices.map(|event| (event["name"].as_str().unwrap(), event["tid"].as_u64().unwrap())).collect();
+        assert_eq!(slices, [("MRd 8 B, damaged", 2), ("MRd 8 B", 2), ("Nak", 3), ("UpdateFC-NP", 3)]);
+        let named = |event: &&Value| event["name"] == "thread_name" && event["tid"] == 3;
+        assert!(events.iter().any(|event| named(&event)), "a line that only DLLPs crossed has its name");
     }
 
     #[test]

@@ -15,27 +15,36 @@
 //! there: TLPs of a link come in order, so no event is needed for their arrival.
 
 mod carried;
+mod faults;
+mod inject;
 mod links;
+mod peers;
+mod queues;
+mod relay;
+mod steady;
 
 pub use carried::Carried;
+pub use faults::{CutOff, Withheld};
 
 use crate::engine::{Schedule, Slab, Slot, Wire};
-use crate::malformed::{Malformed, PortLimit};
+use crate::noticed::{Noticed, PortLimit};
 use crate::observer::{Line, Observer};
 use crate::part::core::{Core, Seen};
-use crate::part::dma_engine::DmaEngine;
+use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::endpoint::{Endpoint, Region};
+use crate::part::job::Job;
 use crate::part::link::{Crossed, Transmitter};
 use crate::part::memory::Memory;
+use crate::part::peer_forwarder::{self, PeerForwarder};
 use crate::part::program::{self, Program};
 use crate::part::root_complex::{self, RootComplex};
 use crate::part::root_port::{Notice, RootPort};
 use crate::part::route::Routes;
 use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
-use crate::tlp::{Tlp, TlpKind, span};
+use crate::tlp::{Tlp, TlpKind};
 use crate::topology::{self, End, Topology};
-use lanemark_machine::{Cause, Lane, Op, Partner, Trace, Transfer, Verb, Waiter, WriteRead};
+use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Verb, Waiter, WriteRead};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
@@ -101,6 +110,7 @@ pub struct Board {
     waiting_requests: usize,
     roots: Vec<Root>,
     root_routes: Routes,
+    peers: PeerForwarder,
     /// What is lent to devices.
     memory: Memory,
     /// Two for each link, the one down first.
@@ -127,12 +137,19 @@ pub struct Board {
     observer: Option<Box<Observer>>,
     /// TLPs that lead nowhere.
     pub lost: u64,
-    /// TLPs that were too long for a port on their way; they are among those lost.
-    pub malformed: Option<Malformed>,
+    /// Uncorrectable errors that ports noticed since the last reset, the first first.
+    pub errors: Vec<Noticed>,
+    /// Whether anything went wrong since then.
+    has_failed: bool,
+    /// What goes wrong, if anything does.
+    faults: Option<Box<faults::Faults>>,
 }
 
 /// Requester of injected TLPs: nobody on a board has this number.
 pub const OUTSIDE: u16 = u16::MAX;
+
+/// The requester of reads that the root complex makes for cards.
+pub(crate) const ROOT_COMPLEX: u16 = u16::MAX - 1;
 
 /// The number of the first card as a requester; cores are below it.
 pub(crate) const FIRST_CARD: u16 = 0x8000;
@@ -173,10 +190,12 @@ impl Board {
                 queue_entries: platform.root_complex.posted_queue_entries.value as usize,
             }),
             waiting_requests: 0,
+            peers: PeerForwarder::new(peers_of(platform), root_ports.len()),
             roots: root_ports.into_iter().map(|port| Root { port, upstream: Wire::default() }).collect(),
             root_routes,
             memory: Memory::default(),
             directions,
+            faults: faults::Faults::new(platform, &ports),
             ports,
             switches,
             switch_ports,
@@ -191,7 +210,8 @@ impl Board {
             crossings: None,
             observer: None,
             lost: 0,
-            malformed: None,
+            errors: Vec::new(),
+            has_failed: false,
         })
     }
 
@@ -240,48 +260,6 @@ impl Board {
         true
     }
 
-    /// Puts a memory write below the root, behind what already waits there; it may go from `at` on.
-    pub fn inject_write(&mut self, at: Ticks, address: u64, data: &[u8]) {
-        let (start, length_dw, first_be, last_be) = span(address, data.len() as u64);
-        let payload = self.slab.take();
-        let skip = (address - start) as usize;
-        self.slab.line_mut(payload)[skip..skip + data.len()].copy_from_slice(data);
-        self.inject(
-            at,
-            Tlp { address: start, length_dw, first_be, last_be, requester: OUTSIDE, payload, ..Tlp::of(TlpKind::MWr) },
-        );
-    }
-
-    /// Puts a memory read below the root; its completion comes to [`Board::outbox`] with this tag.
-    pub fn inject_read(&mut self, at: Ticks, address: u64, len: u64, tag: u16) {
-        let (address, length_dw, first_be, last_be) = span(address, len);
-        let requester = OUTSIDE;
-        self.inject(at, Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) });
-    }
-
-    /// Puts a TLP below the root, as a core's; it may go from `at` on, which is no earlier than now. One that leads
-    /// nowhere goes below the first root port.
-    pub fn inject(&mut self, at: Ticks, tlp: Tlp) {
-        self.request(at.max(self.now), tlp);
-        self.refresh_requests();
-    }
-
-    /// Puts a TLP at the upstream link of a card, as the card's own; it may go from `at` on, which is no earlier than now.
-    pub fn inject_at_card(&mut self, card: usize, at: Ticks, tlp: Tlp) {
-        if let Some(up) = self.endpoint_up.get(card).copied() {
-            self.offer(up, endpoint_input::ANSWERS, at.max(self.now), tlp);
-        }
-    }
-
-    /// A slot of payload for a TLP that is injected.
-    pub fn payload(&mut self, bytes: &[u8]) -> Slot {
-        let slot = self.slab.take();
-        let room = self.slab.bytes_mut(slot);
-        let len = bytes.len().min(room.len());
-        room[..len].copy_from_slice(&bytes[..len]);
-        slot
-    }
-
     /// Starts a lane of a plan on its core: `passes` times its body.
     pub fn start(&mut self, lane: &Lane, passes: u64, first_pass: u64) {
         let number = lane.core as usize;
@@ -319,6 +297,29 @@ impl Board {
         passes: u64,
         first_pass: u64,
     ) -> Result<(), &'static str> {
+        let mut job = self.job_of(transfer, passes, first_pass)?;
+        if let Some(pairs) = pairs {
+            job = job.with_reads(pairs);
+        }
+        self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
+    }
+
+    /// Lets a card make transfers on several of its channels, `passes` times.
+    ///
+    /// # Errors
+    /// As [`Board::start_job`].
+    pub fn start_dealt(&mut self, dealt: &OnChannels, passes: u64, first_pass: u64) -> Result<(), &'static str> {
+        let channels = dealt.channels as usize;
+        for channel in 0..channels {
+            let job = self.job_of(&dealt.transfer, passes, first_pass)?.dealt(channel as u64, channels as u64);
+            let card = dealt.transfer.card as usize;
+            self.start_on(card, channel, |engine, now| engine.start(now, channel, job))?;
+        }
+        Ok(())
+    }
+
+    /// A job of which nothing may begin.
+    fn job_of(&self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<Job, &'static str> {
         let base = match transfer.partner {
             Partner::Host => self.lent_at,
             Partner::Peer { card, bar } => {
@@ -326,10 +327,23 @@ impl Board {
                 *bars.get(usize::from(bar)).ok_or("a peer has BARs 0 to 5")?
             }
         };
-        let card = transfer.card as usize;
-        let engine = self.endpoints.get_mut(card).ok_or("there is no such card")?.dma.as_mut();
-        let engine = engine.ok_or("its card has no DMA engine")?;
-        engine.start(self.now, transfer, pairs, base, passes, first_pass);
+        let engine = self.engine(transfer.card as usize).ok_or("its card has no DMA engine")?;
+        Ok(Job::new(transfer, base, passes, first_pass, engine.most_bytes()))
+    }
+
+    /// A channel of a card's engine is started.
+    fn start_on(
+        &mut self,
+        card: usize,
+        channel: usize,
+        start: impl FnOnce(&mut DmaEngine, Ticks),
+    ) -> Result<(), &'static str> {
+        let now = self.now;
+        let engine = self.engine_mut(card).ok_or("its card has no DMA engine")?;
+        if channel >= engine.channels() {
+            return Err("its DMA engine has no such channel");
+        }
+        start(engine, now);
         let due = engine.due();
         self.set(Port::Issue(card), due);
         Ok(())
@@ -381,14 +395,19 @@ impl Board {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.stop();
                 self.set(Port::Issue(card), Ticks::NEVER);
+                self.refresh_queues(card);
             }
         }
+        self.stop_cores();
+        while self.step() {}
+    }
+
+    fn stop_cores(&mut self) {
         for number in 0..self.cores.len() {
             self.cores[number].stop();
             self.schedule.set(number, self.cores[number].due());
             self.flush(number);
         }
-        while self.step() {}
     }
 
     /// Lets core `number` write out what it gathered, as a fence after its last instruction would.
@@ -432,9 +451,21 @@ impl Board {
         Ok(())
     }
 
-    /// The trace since [`Board::observe`], which ends with it; empty if nobody observed.
+    /// Keeps the last `most` DLLPs of each direction of each link too.
+    pub fn observe_dllps(&mut self, most: usize) {
+        let most = most.min(Trace::MOST);
+        self.directions.iter_mut().for_each(|direction| direction.transmitter.watch_dllps(most));
+    }
+
+    /// The trace since [`Board::observe`], which ends with it; empty if nobody observed. On an idle board it has the DLLPs
+    /// that nobody waits for too.
     pub fn take_trace(&mut self) -> Trace {
-        self.observer.take().map_or_else(Trace::default, |observer| observer.into_trace())
+        self.settle();
+        let watched = self.directions.iter_mut().enumerate().filter_map(|(number, direction)| {
+            let (watch, on_line) = direction.transmitter.take_watched()?;
+            Some((number, watch, on_line))
+        });
+        self.observer.take().map_or_else(Trace::default, |observer| observer.into_trace(watched))
     }
 
     /// The first endpoint.
@@ -525,10 +556,13 @@ impl Board {
             Port::Fetched(port) => self.fetched(port),
             Port::Return(port) => self.receive_completion(port),
             Port::Completions => self.complete(),
+            Port::Peers => self.take_peers(),
             Port::Accept(card) => self.accept(card),
             Port::Issue(card) => self.issue(card),
             Port::Data(card) => self.take_data(card),
+            Port::Carry(card) => self.carry(card),
             Port::Answer(card, region) => self.answer(card, region),
+            Port::Timeouts => self.give_up(),
         }
     }
 
@@ -595,11 +629,15 @@ impl Board {
         let root = &mut self.roots[port].port;
         if let Some((cost, because)) = root.accept(self.now, &mut self.memory, &mut self.slab) {
             let (due, fetched, notice) = (root.accept_due(), root.answer_due(), root.notice.take());
+            let refused = root.refused.take();
             self.set(Port::Take(port), due);
             self.set(Port::Fetched(port), fetched);
             self.give_back(2 * port + 1, cost, because);
             if let Some(notice) = notice {
                 self.tell(notice);
+            }
+            if let Some(tlp) = refused {
+                self.note_refused(2 * port + 1, &tlp);
             }
         }
     }
@@ -620,18 +658,25 @@ impl Board {
             down.offer(root_input::MEMORY, now, tlp);
         };
         root.answer(now, &mut self.memory, &mut self.slab, send);
-        let due = root.answer_due();
+        let (due, refused) = (root.answer_due(), root.refused.take());
         self.set(Port::Fetched(port), due);
         self.refresh(2 * port);
+        if let Some(tlp) = refused {
+            self.note_refused(2 * port + 1, &tlp);
+        }
     }
 
     #[inline(never)]
     fn accept(&mut self, card: usize) {
-        let Some(accepted) = self.endpoints[card].accept(self.now, &mut self.slab) else { return };
-        let due = self.endpoints[card].accept_due();
+        let accepted = self.endpoints[card].accept(self.now, &mut self.slab);
+        let due = self.endpoints[card].accept_due().max(self.now);
         self.set(Port::Accept(card), due);
+        let Some(accepted) = accepted else { return };
         let up = self.endpoint_up[card];
         self.give_back(up ^ 1, accepted.cost, accepted.because);
+        if accepted.is_refused {
+            self.note_refused(up ^ 1, &accepted.tlp);
+        }
         if accepted.rings {
             let due = self.engine(card).map_or(Ticks::NEVER, DmaEngine::due);
             self.set(Port::Issue(card), due);
@@ -639,6 +684,7 @@ impl Board {
         if let Some(crossings) = &mut self.crossings {
             crossings.push(Crossing { at: accepted.at, tlp: accepted.tlp, head: accepted.head });
         }
+        self.refresh_queues(card);
         if accepted.tlp.kind == TlpKind::MRd {
             if let Some((at, refusal)) = accepted.refusal {
                 self.offer(up, endpoint_input::ANSWERS, at, refusal);
@@ -668,23 +714,22 @@ impl Board {
         let up = self.endpoint_up[card];
         let waits = self.observer.as_ref().and_then(|_| Some(self.engine(card)?.waits));
         let made = self.endpoints[card].issue(self.now, &mut self.slab);
-        let due = self.engine(card).map_or(Ticks::NEVER, DmaEngine::due);
         if let (Some(before), Some(engine), Some(observer)) = (waits, &self.endpoints[card].dma, &mut self.observer) {
             observer.waited(Waiter::Engine(card as u32), self.now, &before, &engine.waits);
         }
-        self.set(Port::Issue(card), due);
-        if let Some((at, tlp)) = made {
-            self.offer(up, endpoint_input::ENGINE, at, tlp);
+        if let Some(Made { channel, at, tlp }) = made {
+            self.offer(up, endpoint_input::ENGINE + channel, at, tlp);
         }
+        self.refresh_engine(card);
     }
 
     #[inline(never)]
     fn take_data(&mut self, card: usize) {
         let Some(engine) = &mut self.endpoints[card].dma else { return };
         let _ = engine.take_data(self.now, &mut self.slab);
-        let (due, data_due) = (engine.due(), engine.data_due());
-        self.set(Port::Issue(card), due);
+        let data_due = engine.data_due().max(self.now);
         self.set(Port::Data(card), data_due);
+        self.refresh_engine(card);
     }
 
     #[inline(never)]
@@ -721,5 +766,23 @@ impl Board {
     #[must_use]
     pub fn waits(&self, number: usize) -> [Ticks; Cause::ALL.len()] {
         self.cores[number].waits
+    }
+}
+
+/// How a platform's root complex sends on what cards send each other.
+fn peers_of(platform: &Platform) -> peer_forwarder::Spec {
+    let root = &platform.root_complex;
+    peer_forwarder::Spec {
+        reads: root.peer_reads.value,
+        writes: root.peer_writes.value,
+        latency: root.peer_forward_ns.value,
+        // Completions end at a read completion boundary, so no piece is shorter.
+        read_bytes: match root.peer_read_bytes.value {
+            0 => 0,
+            bytes => bytes.max(platform.link.rcb_bytes.value),
+        },
+        tags: root.peer_tags.value as u16,
+        in_order: root.peer_in_order.value,
+        requester: ROOT_COMPLEX,
     }
 }

@@ -10,9 +10,11 @@
 //! capable of the speed and width it trained at, no ASPM, ACS off, errors reported. The simulated devices carry
 //! [`VENDOR_ID`], so that no driver takes them for a real card.
 
+mod errors;
 mod registers;
 mod walk;
 
+pub use errors::LoggedError;
 use lanemark_platform::Platform;
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::PortType;

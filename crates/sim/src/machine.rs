@@ -1,20 +1,24 @@
 //! A simulated platform as a machine that answers plans.
 
-use crate::board::{Board, BoardError, Carried, FIRST_CARD};
+mod facts;
+mod failure;
+mod relay;
+
+use self::failure::Before;
+use crate::board::{Board, BoardError, Carried};
 use crate::callers::Callers;
-use crate::config_space::functions;
-use crate::malformed::Malformed;
+use crate::config_space::LoggedError;
 use crate::part::dma_engine::DmaEngine;
 use crate::part::link::Crossed;
 use crate::part::program::stored_bytes;
-use crate::tlp::TlpKind;
+use crate::steady::Search;
 use lanemark_machine::{
-    Access, Cause, Clockwork, Confirmed, Descriptors, Direction, DmaCall, DmaFacts, Facts, Lane, LinkUse, Machine,
-    MachineError, Moved, Op, Order, Partner, Pattern, Plan, Region, RegionKind, Sample, Samples, Span, Together, Trace,
-    Traffic, Transfer, Unsupported, Verb, Wait, Width, WriteRead,
+    Access, Cause, Confirmed, Descriptors, Direction, DmaCall, Facts, Lane, LinkUse, Machine, MachineError, Moved,
+    OnChannels, Op, Order, Partner, Pattern, Plan, Region, Sample, Samples, Span, Steady, Together, Trace, Traffic,
+    Transfer, Unsupported, Verb, Wait, Width, WriteRead,
 };
-use lanemark_platform::{Platform, RegionKind as Kind};
-use lanemark_units::{BarOffset, MemoryType, Ticks};
+use lanemark_platform::{PeerWay, Platform, RegionKind as Kind};
+use lanemark_units::{MemoryType, Ticks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +27,9 @@ const LOOK_EVERY: u32 = 1 << 16;
 
 /// More passes than a run can have done before somebody loses patience: one that was to do more was ended early.
 const MOST_PASSES: u64 = 1 << 40;
+
+/// What was waited for, by [`Cause::index`].
+type Waits = [Ticks; Cause::ALL.len()];
 
 /// A simulated platform.
 ///
@@ -39,8 +46,15 @@ pub struct SimulatedMachine {
     /// What links had carried when the first of them was done.
     carried: Option<Vec<Carried>>,
     interrupted: Option<Arc<AtomicBool>>,
+    /// Errors that ports noticed since it was built.
+    logged: Vec<LoggedError>,
     /// Frames and waits to keep of the next samples, if anybody wants to see them.
     tracing: Option<usize>,
+    /// Whether a trace has DLLPs too.
+    traces_dllps: bool,
+    /// Whether steady states are skipped, and what was.
+    skips: bool,
+    steady: Option<Steady>,
 }
 
 impl SimulatedMachine {
@@ -50,14 +64,18 @@ impl SimulatedMachine {
     /// [`BoardError`], as [`Board::new`].
     pub fn new(platform: &Platform) -> Result<SimulatedMachine, BoardError> {
         Ok(SimulatedMachine {
-            facts: facts(platform),
+            facts: facts::facts(platform),
             board: Board::new(platform)?,
             platform: platform.clone(),
             passes_done: 0,
             together: None,
             carried: None,
             interrupted: None,
+            logged: Vec::new(),
             tracing: None,
+            traces_dllps: false,
+            skips: true,
+            steady: None,
         })
     }
 
@@ -65,6 +83,21 @@ impl SimulatedMachine {
     #[must_use]
     pub fn interrupted_by(mut self, flag: Arc<AtomicBool>) -> SimulatedMachine {
         self.interrupted = Some(flag);
+        self
+    }
+
+    /// Traces have DLLPs too, as many as TLPs.
+    #[must_use]
+    pub fn with_dllps(mut self, wanted: bool) -> SimulatedMachine {
+        self.traces_dllps = wanted;
+        self.traces_dllps = wanted;
+        self
+    }
+
+    /// Simulates every transfer, even where what comes is known from what was.
+    #[must_use]
+    pub fn in_detail(mut self) -> SimulatedMachine {
+        self.skips = false;
         self
     }
 
@@ -159,6 +192,8 @@ impl SimulatedMachine {
             Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
             Op::Transfer(transfer) => self.check_transfer(transfer),
             Op::WriteRead(pairs) => self.check_pairs(pairs),
+            Op::OnChannels(dealt) => self.check_dealt(dealt),
+            Op::Relay(relay) => self.check_relay(relay),
             Op::Dma(call) => self.check_call(call),
             Op::Send(_) | Op::Receive(_) => {
                 Err(self.unsupported("a message to another core", "its cores share no memory but the card's"))
@@ -186,6 +221,9 @@ impl SimulatedMachine {
             Partner::Peer { card, .. } if card == transfer.card || card >= dma.cards => {
                 return refused(format!("card {card} is no peer of card {}", transfer.card));
             }
+            Partner::Peer { card, .. } if self.goes_nowhere(transfer.verb, transfer.card, card).is_some() => {
+                return refused(self.goes_nowhere(transfer.verb, transfer.card, card).unwrap_or_default());
+            }
             Partner::Peer { bar, .. } => {
                 let region = self.platform.region_at(bar, transfer.window.offset, transfer.bytes);
                 let end = region.map_or(0, |region| region.offset_bytes.value + region.size_bytes.value);
@@ -201,6 +239,27 @@ impl SimulatedMachine {
         Ok(())
     }
 
+    /// Why what a card asks of another one does not get there, if it does not.
+    fn goes_nowhere(&self, verb: Verb, from: u32, to: u32) -> Option<String> {
+        let root = &self.platform.root_complex;
+        let (what, key, is_sent_on) = match verb {
+            Verb::Load => ("reads", "peer_reads", root.peer_reads.value),
+            Verb::Store => ("writes", "peer_writes", root.peer_writes.value),
+        };
+        match self.platform.peer_way(from as usize, to as usize)? {
+            PeerWay::BySwitch => None,
+            PeerWay::ByRoot if is_sent_on => None,
+            PeerWay::ByRoot => Some(format!(
+                "what card {from} asks card {to} goes up to the root complex, which sends no {what} of peers on: it answers \
+                 UR (root_complex.{key} is false); ask cards with a switch above both that does not redirect"
+            )),
+            PeerWay::Nowhere(port) => Some(format!(
+                "what card {from} asks card {to} is redirected up, and port {port} does not send it further \
+                 (port.{port}.acs_redirect is false), nor back where it came from"
+            )),
+        }
+    }
+
     fn check_pairs(&self, pairs: &WriteRead) -> Result<(), Unsupported> {
         self.check_transfer(&pairs.write)?;
         self.check_transfer(&pairs.read())?;
@@ -209,6 +268,16 @@ impl SimulatedMachine {
             return Err(self.unsupported("a write and a read by a card's DMA engine", because));
         }
         Ok(())
+    }
+
+    fn check_dealt(&self, dealt: &OnChannels) -> Result<(), Unsupported> {
+        self.check_transfer(&dealt.transfer)?;
+        let channels = self.facts.dma.map_or(0, |dma| dma.channels);
+        if (1..=channels).contains(&dealt.channels) {
+            return Ok(());
+        }
+        let because = format!("its DMA engine has {channels} (dma.channels)");
+        Err(self.unsupported(format!("{} channels of a card", dealt.channels), because))
     }
 
     fn check_call(&self, call: &DmaCall) -> Result<(), Unsupported> {
@@ -266,37 +335,22 @@ impl SimulatedMachine {
         }
     }
 
-    /// Who sent what too long for whom, and what to do.
-    fn says_of(&self, malformed: &Malformed) -> String {
-        let Malformed { tlp, port, mps_bytes, count, .. } = malformed;
-        let card = usize::from(tlp.requester.wrapping_sub(FIRST_CARD));
-        let who = self.platform.card_name(card).unwrap_or("a core");
-        let functions = functions(&self.platform).unwrap_or_default();
-        let at = functions.iter().find(|function| function.port == *port).map(|function| function.address);
-        let at = at.map_or_else(String::new, |at| format!(" ({at})"));
-        let what = if tlp.kind == TlpKind::MWr { "write by" } else { "completion for" };
-        let bytes = tlp.payload_bytes();
-        let supported = self.platform.mps_supported_bytes_of(port);
-        let to_do = if supported >= bytes { "set it higher there too, or" } else { "it supports no more:" };
-        format!(
-            "{}: a {what} {who}, {bytes} B at address {:#x}, is a Malformed TLP at port {port}{at}, whose Max_Payload_Size \
-             is {mps_bytes}; {count} such were dropped; {to_do} let {who} move bytes where every port on the way takes \
-             {bytes} B",
-            self.facts.name, tlp.address
-        )
-    }
-
     /// Lets devices make the transfers of the lanes `passes` times.
-    fn run_transfers(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, [Ticks; Cause::ALL.len()]), MachineError> {
+    fn run_transfers(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         let start = self.board.now();
         let deadline = start + plan.timeout;
-        for (transfer, pairs) in jobs(plan) {
-            self.board
-                .start_job(transfer, pairs, passes, self.passes_done)
-                .map_err(|because| self.unsupported("a transfer by a card", because))?;
+        let before_all = Before::of(plan, &self.board);
+        for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
+            let started = match op {
+                Op::Transfer(transfer) => self.board.start_transfer(transfer, passes, self.passes_done),
+                Op::WriteRead(pairs) => self.board.start_job(&pairs.write, Some(pairs), passes, self.passes_done),
+                Op::OnChannels(dealt) => self.board.start_dealt(dealt, passes, self.passes_done),
+                _ => Ok(()),
+            };
+            started.map_err(|because| self.unsupported("a transfer by a card", because))?;
         }
         self.passes_done += passes.min(MOST_PASSES);
-        let flag = self.interrupted.clone();
+        let mut stop = self.stop();
         let moving: Vec<Transfer> = jobs(plan).flat_map(legs).collect();
         let before: Vec<u64> = moving.iter().map(|transfer| self.board.moved(transfer).0).collect();
         let moved = |board: &Board| -> Vec<u64> {
@@ -304,9 +358,10 @@ impl SimulatedMachine {
         };
         let mut common: Option<(Ticks, Vec<u64>)> = None;
         let mut carried: Option<Vec<Carried>> = None;
-        let mut events = 0_u32;
+        let mut search = Search::new(&self.board, deadline, self.skips);
         let mut is_over = false;
         let all_arrived = self.board.run_while(deadline, |board| {
+            search.look(board);
             if moving.len() > 1 && common.is_none() {
                 let moved = moved(board);
                 let is_done = |(moved, transfer): (&u64, &Transfer)| *moved >= transfer.bytes_of_pass() * passes;
@@ -316,19 +371,13 @@ impl SimulatedMachine {
                     carried = Some(board.carried());
                 }
             }
-            events = events.wrapping_add(1);
-            is_over =
-                events.is_multiple_of(LOOK_EVERY) && flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
-            !board.is_idle() && !is_over
+            is_over = stop();
+            !board.is_idle() && !is_over && !board.has_failed()
         });
         if is_over {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
-        if let Some(malformed) = self.board.malformed.take() {
-            // What was under way arrives, so that the next plan starts on a quiet board.
-            self.board.stop();
-            return Err(MachineError::Device { machine: self.facts.name.clone(), what: self.says_of(&malformed) });
-        }
+        self.failure(plan, passes, &before_all)?;
         let Some(first) = moving.first() else { return Err(self.timeout(plan, None)) };
         let card = first.card as usize;
         let Some(engine) = self.board.engine(card).filter(|engine| all_arrived && engine.is_done()) else {
@@ -336,7 +385,6 @@ impl SimulatedMachine {
             return Err(self.timeout(plan, waiting_for));
         };
         let (issue, waits) = (engine.issued_at().since(start), engine.waits);
-        self.refused([first.card].into_iter())?;
         // Both ways, if it wrote and read.
         let of_first = moving.iter().filter(|transfer| transfer.card == first.card);
         let ended = of_first.map(|transfer| self.board.moved(transfer).1).max().unwrap_or(start);
@@ -361,31 +409,34 @@ impl SimulatedMachine {
                 .collect(),
         });
         (self.together, self.carried) = (together, carried);
+        self.steady.get_or_insert_default().add(search.ended());
         // Until then nobody else begins.
         self.board.run_until(ended);
         Ok((Sample { issue, delivered: ended.since(start) }, waits))
     }
 
-    /// Whether a read of one of these cards was refused.
-    fn refused(&self, mut cards: impl Iterator<Item = u32>) -> Result<(), MachineError> {
-        let refused = |card: u32| Some((card, self.board.engine(card as usize)?.refused?));
-        let Some((card, address)) = cards.find_map(refused) else { return Ok(()) };
-        let what = format!(
-            "{}: card {card} read address {address:#x}, and there is nothing that answers: lend what lies there, or \
-             let the card read where something is lent",
-            self.facts.name
-        );
-        Err(MachineError::Device { machine: self.facts.name.clone(), what })
+    /// Whether somebody asks for an end, when it is called once an event.
+    fn stop(&self) -> impl FnMut() -> bool + use<> {
+        let flag = self.interrupted.clone();
+        let mut events = 0_u32;
+        move || {
+            events = events.wrapping_add(1);
+            events.is_multiple_of(LOOK_EVERY) && flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+        }
     }
 
     /// Runs the lanes `passes` times; then everything gathered leaves and is accepted.
-    fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, [Ticks; Cause::ALL.len()]), MachineError> {
+    fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         self.board.settle();
+        if let Some(relay) = relay::relay(plan) {
+            return self.run_relay(plan, relay, passes);
+        }
         if jobs(plan).next().is_some() {
             return self.run_transfers(plan, passes);
         }
         let start = self.board.now();
         let deadline = start + plan.timeout;
+        let before = Before::of(plan, &self.board);
         for lane in &plan.lanes {
             self.board.start(lane, passes, self.passes_done);
         }
@@ -393,26 +444,22 @@ impl SimulatedMachine {
         let cores = |board: &Board, busy: fn(&crate::part::core::Core) -> bool| {
             plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
         };
-        let flag = self.interrupted.clone();
-        let mut events = 0_u32;
-        let mut stop = move || {
-            events = events.wrapping_add(1);
-            events.is_multiple_of(LOOK_EVERY) && flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
-        };
+        let mut stop = self.stop();
         let mut watch = Callers::of(plan, &self.board);
         let ended = self.board.run_while(deadline, |board| {
             watch.look(board);
-            cores(board, |core| !core.is_done()) && !stop()
+            cores(board, |core| !core.is_done()) && !board.has_failed() && !stop()
         });
+        if self.board.has_failed() || !ended {
+            self.failure(plan, passes, &before)?;
+        }
         if !ended {
             let waiting_for = self.board.core(plan.lanes[0].core as usize).waiting_for();
-            self.refused(calls(plan).map(|call| call.transfer.card))?;
             return Err(self.timeout(plan, waiting_for));
         }
         if cores(&self.board, |core| !core.is_done()) {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
-        self.refused(calls(plan).map(|call| call.transfer.card))?;
         let first = plan.lanes[0].core as usize;
         let issue = self.board.core(first).issued_at().since(start);
         let mut waits = self.board.waits(first);
@@ -428,7 +475,9 @@ impl SimulatedMachine {
         for lane in &plan.lanes {
             self.board.flush(lane.core as usize);
         }
-        if !self.board.run_while(deadline + plan.timeout, |board| !board.is_idle()) {
+        let ended = self.board.run_while(deadline + plan.timeout, |board| !board.is_idle());
+        self.failure(plan, passes, &before)?;
+        if !ended {
             return Err(self.timeout(plan, None));
         }
         self.together = watch.ended(&self.board, start);
@@ -443,9 +492,6 @@ impl SimulatedMachine {
         if window.pattern != Pattern::Sequential {
             return None;
         }
-        if transfer.verb == Verb::Load && transfer.partner != Partner::Host {
-            return None;
-        }
         let touched = bytes * window.places(bytes).min(count);
         let last = (passes - 1) * count;
         let (mut found, mut meant) = (vec![0; bytes as usize], vec![0; bytes as usize]);
@@ -453,7 +499,12 @@ impl SimulatedMachine {
         for nth in 0..touched / bytes {
             let offset = window.place(last % window.places(bytes) + nth, bytes);
             match (transfer.verb, transfer.partner) {
-                (Verb::Load, _) => {
+                (Verb::Load, Partner::Peer { card, bar }) => {
+                    let (name, within) = self.storage(bar, offset, bytes)?;
+                    self.board.region_of_mut(card as usize, &name)?.memory.read(within, &mut meant);
+                    self.board.engine_mut(transfer.card as usize)?.sink.read(offset, &mut found);
+                }
+                (Verb::Load, Partner::Host) => {
                     self.board.memory_mut().read(offset, &mut meant);
                     self.board.engine_mut(transfer.card as usize)?.sink.read(offset, &mut found);
                 }
@@ -462,12 +513,7 @@ impl SimulatedMachine {
                     stored_bytes(self.board.lent_at() + offset, self.passes_done - 1, &mut meant);
                 }
                 (Verb::Store, Partner::Peer { card, bar }) => {
-                    let region = self.platform.region_at(bar, offset, bytes)?;
-                    let within = offset - region.offset_bytes.value;
-                    let (name, kind) = (region.name.clone(), region.kind.value);
-                    if matches!(kind, Kind::Fifo | Kind::Registers) {
-                        return None;
-                    }
+                    let (name, within) = self.storage(bar, offset, bytes)?;
                     let region = self.board.region_of_mut(card as usize, &name)?;
                     let bus = region.spec.address + within;
                     region.memory.read(within, &mut found);
@@ -479,10 +525,23 @@ impl SimulatedMachine {
         Some(Confirmed { claimed_bytes: touched, confirmed_bytes: confirmed })
     }
 
+    /// The region of a card that holds these bytes and keeps what is written, and their place in it.
+    fn storage(&self, bar: u8, offset: u64, bytes: u64) -> Option<(String, u64)> {
+        let region = self.platform.region_at(bar, offset, bytes)?;
+        let keeps = !matches!(region.kind.value, Kind::Fifo | Kind::Registers);
+        keeps.then(|| (region.name.clone(), offset - region.offset_bytes.value))
+    }
+
     /// Compares the region with what the last pass of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
-        if let [Op::Transfer(transfer) | Op::Dma(DmaCall { transfer, .. })] = body.as_slice() {
+        if let [Op::Relay(relay)] = body.as_slice() {
+            return Some(self.confirm_relay(relay));
+        }
+        if let [
+            Op::Transfer(transfer) | Op::OnChannels(OnChannels { transfer, .. }) | Op::Dma(DmaCall { transfer, .. }),
+        ] = body.as_slice()
+        {
             return self.confirm_transfer(&transfer.clone(), plan.passes);
         }
         if let [Op::WriteRead(pairs)] = body.as_slice() {
@@ -526,6 +585,7 @@ fn jobs(plan: &Plan) -> impl Iterator<Item = (&Transfer, Option<&WriteRead>)> {
     ops.filter_map(|op| match op {
         Op::Transfer(transfer) => Some((transfer, None)),
         Op::WriteRead(pairs) => Some((&pairs.write, Some(pairs))),
+        Op::OnChannels(dealt) => Some((&dealt.transfer, None)),
         _ => None,
     })
 }
@@ -569,7 +629,10 @@ impl Machine for SimulatedMachine {
         }
         for (place, lane) in plan.lanes.iter().enumerate() {
             if lane.core >= self.facts.cores {
-                return Err(self.unsupported(format!("core {}", lane.core), format!("it has {}", self.facts.cores)));
+                return Err(self.unsupported(
+                    format!("core {}", lane.core),
+                    format!("it has {} cores, and each flow takes one", self.facts.cores),
+                ));
             }
             if plan.lanes[..place].iter().any(|other| other.core == lane.core) {
                 return Err(self.unsupported("two lanes on one core", "each core runs one lane"));
@@ -577,7 +640,8 @@ impl Machine for SimulatedMachine {
             lane.body.iter().try_for_each(|op| self.check_op(op))?;
         }
         if jobs(plan).next().is_some() {
-            let is_alone = |lane: &Lane| matches!(lane.body[..], [Op::Transfer(_) | Op::WriteRead(_)]);
+            let is_alone =
+                |lane: &Lane| matches!(lane.body[..], [Op::Transfer(_) | Op::WriteRead(_) | Op::OnChannels(_)]);
             let alone = plan.before.is_empty() && plan.lanes.iter().all(is_alone);
             if !alone {
                 let because = "a card keeps the time of its transfers itself: a lane is one transfer and nothing else";
@@ -585,12 +649,20 @@ impl Machine for SimulatedMachine {
             }
             let cards: Vec<u32> = jobs(plan).map(|(transfer, _)| transfer.card).collect();
             if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
-                return Err(self.unsupported("two transfers of one card at once", "its DMA engine has one channel"));
+                return Err(self.unsupported("two transfers of one card at once", "each card makes one at a time here"));
+            }
+        }
+        if relay::relay(plan).is_some() {
+            let is_alone = plan.lanes.len() == 1 && plan.lanes[0].body.len() == 1 && plan.before.is_empty();
+            if !is_alone {
+                return Err(self.unsupported("a relay by cards beside other steps", "cards keep its time themselves"));
             }
         }
         let cards: Vec<u32> = calls(plan).map(|call| call.transfer.card).collect();
         if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
-            return Err(self.unsupported("two driver calls for one card at once", "its DMA engine has one channel"));
+            return Err(
+                self.unsupported("two driver calls for one card at once", "its driver makes one call at a time")
+            );
         }
         if plan.lanes.iter().any(|lane| lane.body.iter().filter(|op| matches!(op, Op::Dma(_))).count() > 1) {
             return Err(self.unsupported("a core with several cards", "each core calls the driver of one card"));
@@ -616,7 +688,8 @@ impl SimulatedMachine {
     /// What crossed the link of the card that the first lane is about, both ways.
     fn crossed(&self, plan: &Plan) -> [Crossed; 2] {
         let called = calls(plan).map(|call| call.transfer.card);
-        let card = jobs(plan).map(|(transfer, _)| transfer.card).chain(called).next().unwrap_or(0);
+        let relayed = relay::relay(plan).and_then(|relay| relay.cards.first().copied());
+        let card = jobs(plan).map(|(transfer, _)| transfer.card).chain(called).next().or(relayed).unwrap_or(0);
         self.board.crossed(card as usize).into()
     }
 
@@ -638,6 +711,7 @@ impl SimulatedMachine {
 
     fn run_samples(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         samples.clear();
+        self.steady = None;
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         let mut traffic = Traffic::default();
         let core = plan.lanes[0].core;
@@ -653,11 +727,14 @@ impl SimulatedMachine {
             if plan.warmup_passes > 0 {
                 self.run_passes(plan, plan.warmup_passes)?;
             }
-            if let Some(most) = self.tracing {
-                self.board.observe(&self.platform, most).map_err(|error| self.unsupported("a trace", error.because))?;
-            }
             // What is still owed of the sample before is not of this one.
             self.board.settle();
+            if let Some(most) = self.tracing {
+                self.board.observe(&self.platform, most).map_err(|error| self.unsupported("a trace", error.because))?;
+                if self.traces_dllps {
+                    self.board.observe_dllps(most);
+                }
+            }
             let (before, unused) = (self.crossed(plan), self.board.carried());
             let (sample, waited) = self.run_passes(plan, plan.passes)?;
             let after = self.crossed(plan);
@@ -688,56 +765,7 @@ impl SimulatedMachine {
         samples.links.retain(|link| link.tlps > Ticks::ZERO || link.dllps > Ticks::ZERO);
         samples.confirmed = self.confirm(plan);
         samples.together = self.together.take();
+        samples.steady = self.steady.take();
         Ok(())
-    }
-}
-
-fn facts(platform: &Platform) -> Facts {
-    let core = &platform.core;
-    let vectors = |access: fn(Width) -> Access| {
-        [Width::B16, Width::B32, Width::B64]
-            .into_iter()
-            .filter(|width| width.bytes() <= u64::from(core.vector_bytes.value))
-            .map(access)
-            .collect::<Vec<_>>()
-    };
-    let plain: Vec<Access> = [Width::B1, Width::B2, Width::B4, Width::B8].map(Access::Plain).to_vec();
-    let copies = [Access::Memcpy, Access::RepMovsb];
-    let mut stores = [&plain[..], &vectors(Access::Plain), &copies, &[Access::NonTemporal(Width::B8)]].concat();
-    stores.extend(vectors(Access::NonTemporal));
-    if core.direct_stores.value {
-        stores.extend([Access::Movdiri(Width::B4), Access::Movdiri(Width::B8), Access::Movdir64b]);
-    }
-    let mut loads = [&plain[..], &vectors(Access::Plain), &copies].concat();
-    loads.extend(vectors(Access::NonTemporal));
-    let regions = platform.regions.iter().map(|region| Region {
-        name: region.name.clone(),
-        at: BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value },
-        len: region.size_bytes.value,
-        kind: match region.kind.value {
-            Kind::Registers => RegionKind::Registers,
-            Kind::Sram | Kind::Ddr => RegionKind::Storage,
-            Kind::Fifo => RegionKind::Fifo,
-        },
-    });
-    Facts {
-        name: platform.name.clone(),
-        summary: platform.summary.clone(),
-        clockwork: Clockwork::Simulated,
-        cores: core.cores.value,
-        regions: regions.collect(),
-        memory_types: vec![MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp],
-        stores,
-        loads,
-        memcpy: core.memcpy.value.name().to_owned(),
-        dma: platform.dma.as_ref().map(|dma| DmaFacts {
-            cards: platform.cards(),
-            lent_bytes: platform.bytes_for_plans(),
-            has_driver: (0..platform.cards()).all(|card| platform.mailbox(card).is_some()),
-            tags: dma.tags.value,
-        }),
-        driver_width: platform.driver.as_ref().and_then(|driver| {
-            Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
-        }),
     }
 }

@@ -6,18 +6,18 @@
 //! function `n` of bus 0 and, beyond 256, of the buses behind it; links get the buses that follow, depth first, as firmware
 //! numbers them; what hangs at one is its device 0), who completes, and how many bytes a completion leaves to come.
 
-use crate::board::{BoardError, FIRST_CARD};
+use crate::board::{BoardError, FIRST_CARD, ROOT_COMPLEX};
 use crate::engine::{Slab, Slot};
+use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
+use crate::part::dllp::{self, Gone, Watch};
 use crate::part::link::Sent;
 use crate::ports::root_input;
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::End;
-use lanemark_machine::{Cause, Direction, Frame, Trace, Untraced, Waited, Waiter};
+use lanemark_machine::{Cause, Direction, Dllp, DllpKind, Frame, Trace, Untraced, Waited, Waiter};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
-use lanemark_wire::{
-    AddressType, Attr, CommonFields, Completion, CompletionStatus, FunctionId, Header, MemoryKind, MemoryRequest,
-};
+use lanemark_wire::{FunctionId, Header};
 use std::collections::{BTreeMap, VecDeque};
 
 /// One direction of a link, as it is seen.
@@ -35,6 +35,8 @@ pub(crate) struct Went<'a> {
     pub(crate) on_line: Ticks,
     pub(crate) direction: usize,
     pub(crate) sent: &'a Sent,
+    /// Whether it came damaged.
+    pub(crate) is_damaged: bool,
 }
 
 /// Keeps the last of what happens.
@@ -60,6 +62,8 @@ pub(crate) struct Observer {
     writes: BTreeMap<u32, u64>,
     /// Bytes that are still to cross a link as answers: by link, requester and tag.
     left: BTreeMap<(usize, u16, u16), u32>,
+    /// TLPs that came damaged and have to go again on this direction.
+    again: Vec<(usize, Tlp)>,
 }
 
 impl Observer {
@@ -97,34 +101,71 @@ impl Observer {
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
             left: BTreeMap::new(),
+            again: Vec::new(),
         })
     }
 
-    /// What it has seen.
-    pub(crate) fn into_trace(self) -> Trace {
+    /// What it has seen, and these DLLPs of each direction.
+    pub(crate) fn into_trace(mut self, watched: impl Iterator<Item = (usize, Watch, Ticks)>) -> Trace {
+        let mut dllps = Vec::new();
+        for (direction, watch, on_line) in watched {
+            self.dropped.dllps += watch.dropped;
+            dllps.extend(watch.seen.into_iter().map(|gone| self.dllp(direction, gone, on_line)));
+        }
+        // Those of one time in the order of the links: a stable sort.
+        dllps.sort_by_key(|dllp| dllp.starts);
+        let too_many = dllps.len().saturating_sub(self.most);
+        dllps.drain(..too_many);
+        self.dropped.dllps += too_many as u64;
         let (frames, waits) = (self.frames.into(), self.waits.into());
-        Trace { links: self.links, frames, waits, dropped: self.dropped }
+        Trace { links: self.links, frames, dllps, waits, dropped: self.dropped }
+    }
+
+    fn dllp(&self, direction: usize, gone: Gone, on_line: Ticks) -> Dllp {
+        Dllp {
+            link: direction / 2,
+            direction: way(direction),
+            kind: match gone.kind {
+                dllp::DllpKind::Ack => DllpKind::Ack,
+                dllp::DllpKind::Nak => DllpKind::Nak,
+                dllp::DllpKind::UpdatePosted => DllpKind::UpdateFcPosted,
+                dllp::DllpKind::UpdateNonPosted => DllpKind::UpdateFcNonPosted,
+                dllp::DllpKind::UpdateCompletion => DllpKind::UpdateFcCompletion,
+            },
+            starts: gone.went.since(self.origin),
+            ends: (gone.went + on_line).since(self.origin),
+            arrives: gone.comes.since(self.origin),
+        }
     }
 
     /// A TLP went.
     pub(crate) fn sent(&mut self, went: Went<'_>, slab: &Slab) {
-        let Went { at, on_line, direction, sent } = went;
+        let Went { at, on_line, direction, sent, is_damaged } = went;
         let link = direction / 2;
         let request = self.number(direction, sent);
+        let left = (link, sent.tlp.requester, sent.tlp.tag);
+        let left_before = self.left.get(&left).copied();
         let Some(tlp) = self.encode(link, &sent.tlp, slab) else {
             self.dropped.illegal += 1;
             return;
         };
+        if is_damaged {
+            self.again.push((direction, sent.tlp));
+            if let Some(before) = left_before {
+                self.left.insert(left, before);
+            }
+        }
         self.bytes += tlp.len();
         self.frames.push_back(Frame {
             link,
-            direction: if direction.is_multiple_of(2) { Direction::Downstream } else { Direction::Upstream },
+            direction: way(direction),
             request,
             ready: sent.ready.min(at).since(self.origin),
             starts: at.since(self.origin),
             ends: (at + on_line).since(self.origin),
             arrives: sent.arrives.since(self.origin),
             because: sent.because,
+            is_damaged,
             tlp,
         });
         while self.frames.len() > self.most || self.bytes > Trace::MOST_BYTES {
@@ -161,11 +202,16 @@ impl Observer {
     /// The number of the request that a TLP is or answers: a new one where it begins its way.
     fn number(&mut self, direction: usize, sent: &Sent) -> u64 {
         let tlp = &sent.tlp;
-        let begins = match self.lines[direction].from {
-            End::Root(_) => sent.input == root_input::CORES,
-            End::Endpoint(_) => true,
-            End::Switch { .. } => false,
-        };
+        let goes_again = self.again.iter().position(|again| *again == (direction, *tlp));
+        let goes_again = goes_again.map(|place| self.again.swap_remove(place)).is_some();
+        let begins = !goes_again
+            && match self.lines[direction].from {
+                End::Root(_) => {
+                    sent.input == root_input::CORES || tlp.requester == ROOT_COMPLEX && tlp.kind == TlpKind::MRd
+                }
+                End::Endpoint(_) => true,
+                End::Switch { .. } => false,
+            };
         let known = match tlp.kind {
             TlpKind::MRd | TlpKind::MWr if begins => None,
             TlpKind::MWr => self.writes.get(&tlp.payload.number()).copied(),
@@ -203,50 +249,28 @@ impl Observer {
     }
 
     fn header(&mut self, link: usize, tlp: &Tlp) -> Header {
-        let attr = Attr { relaxed_ordering: tlp.relaxed, id_based_ordering: tlp.id_based, ..Attr::default() };
-        let common = CommonFields { attr, ..CommonFields::default() };
-        let (requester_id, tag) = (self.id(tlp.requester), tag(tlp));
         let key = (link, tlp.requester, tlp.tag);
-        let request = |kind| {
-            let Tlp { address, length_dw: length, first_be, last_be, .. } = *tlp;
-            let at = AddressType::Untranslated;
-            Header::Memory(MemoryRequest {
-                common,
-                kind,
-                requester_id,
-                tag,
-                address,
-                length,
-                first_be,
-                last_be,
-                at,
-                th: None,
-            })
-        };
-        match tlp.kind {
-            TlpKind::MWr => request(MemoryKind::MWr),
+        let bytes = tlp.enabled_bytes();
+        let left = match tlp.kind {
+            TlpKind::MWr | TlpKind::Cpl => bytes,
             TlpKind::MRd => {
-                self.left.insert(key, tlp.enabled_bytes());
-                request(MemoryKind::MRd)
+                self.left.insert(key, bytes);
+                bytes
             }
             TlpKind::CplD => {
-                let bytes = tlp.enabled_bytes();
                 let left = self.left.get(&key).copied().unwrap_or(bytes).max(bytes);
                 self.left.insert(key, left - bytes);
-                let lower_address = (tlp.address as u8 & 0x7C) + tlp.first_be.trailing_zeros().min(3) as u8;
-                let completer = self.completer(tlp.address);
-                let data = Completion::data(completer, requester_id, tag, lower_address, left as u16, bytes as u16);
-                Header::Completion(Completion { common, ..data })
+                left
             }
-            TlpKind::Cpl => {
-                let status = CompletionStatus::UnsupportedRequest;
-                let refusal = Completion::without_data(self.completer(tlp.address), requester_id, tag, status);
-                Header::Completion(Completion { common, ..refusal })
-            }
-        }
+        };
+        let parties = Parties { requester: self.id(tlp.requester), completer: self.completer(tlp.address) };
+        header_of(tlp, parties, left as u16)
     }
 
     fn id(&self, requester: u16) -> FunctionId {
+        if requester == ROOT_COMPLEX {
+            return ROOT_COMPLEX_ID;
+        }
         let card = requester.checked_sub(FIRST_CARD).and_then(|card| self.ids.get(usize::from(card)));
         card.copied().unwrap_or(FunctionId(requester))
     }
@@ -258,21 +282,17 @@ impl Observer {
     }
 }
 
+/// Which way a direction of a link goes.
+fn way(direction: usize) -> Direction {
+    if direction.is_multiple_of(2) { Direction::Downstream } else { Direction::Upstream }
+}
+
 /// Clears the bytes of a DW that are not enabled.
 fn blank(dw: &mut [u8], enabled: u8) {
     for (place, byte) in dw.iter_mut().enumerate() {
         if enabled >> place & 1 == 0 {
             *byte = 0;
         }
-    }
-}
-
-/// The tag on the link: cores mark theirs by what they are for, and a posted request needs none.
-fn tag(tlp: &Tlp) -> u16 {
-    match tlp.kind {
-        TlpKind::MWr => 0,
-        _ if tlp.requester < FIRST_CARD => tlp.tag & 0x3FFF,
-        _ => tlp.tag,
     }
 }
 

@@ -16,14 +16,20 @@ pub(crate) enum Port {
     Return(usize),
     /// Completions on their way to cores.
     Completions,
+    /// What comes up for reads of peers that the root complex makes.
+    Peers,
     /// The receive buffer of an endpoint.
     Accept(usize),
     /// The next request of an endpoint's DMA engine.
     Issue(usize),
     /// Completions for it.
     Data(usize),
+    /// Bytes between its queues.
+    Carry(usize),
     /// One region of an endpoint.
     Answer(usize, usize),
+    /// Requesters that give up.
+    Timeouts,
 }
 
 /// Where each kind of port begins in the schedule.
@@ -33,14 +39,17 @@ pub(crate) struct Places {
     send: usize,
     root_ports: usize,
     completions: usize,
+    peers: usize,
     endpoints: usize,
     regions: usize,
+    timeouts: usize,
 }
 
 /// Ports of each root port: [`Port::Take`], [`Port::Fetched`], [`Port::Return`].
 const OF_ROOT_PORT: usize = 3;
-/// Ports of each endpoint besides those of its regions: [`Port::Accept`], [`Port::Issue`], [`Port::Data`].
-const OF_ENDPOINT: usize = 3;
+/// Ports of each endpoint besides those of its regions: [`Port::Accept`], [`Port::Issue`], [`Port::Data`],
+/// [`Port::Carry`].
+const OF_ENDPOINT: usize = 4;
 
 impl Places {
     /// Of so many cores, directions of links, root ports, endpoints and regions of each: the places, and whose each is.
@@ -60,12 +69,17 @@ impl Places {
         table.extend((0..root_ports).flat_map(|port| [Port::Take(port), Port::Fetched(port), Port::Return(port)]));
         let completions = table.len();
         table.push(Port::Completions);
+        let peers = table.len();
+        table.push(Port::Peers);
         let at_endpoints = table.len();
         for card in 0..endpoints {
-            table.extend([Port::Accept(card), Port::Issue(card), Port::Data(card)]);
+            table.extend([Port::Accept(card), Port::Issue(card), Port::Data(card), Port::Carry(card)]);
             table.extend((0..regions).map(|region| Port::Answer(card, region)));
         }
-        let places = Places { requests, send, root_ports: at_root, completions, endpoints: at_endpoints, regions };
+        let timeouts = table.len();
+        table.push(Port::Timeouts);
+        let endpoints = at_endpoints;
+        let places = Places { requests, send, root_ports: at_root, completions, peers, endpoints, regions, timeouts };
         (places, table)
     }
 
@@ -81,10 +95,13 @@ impl Places {
             Port::Fetched(port) => self.root_ports + OF_ROOT_PORT * port + 1,
             Port::Return(port) => self.root_ports + OF_ROOT_PORT * port + 2,
             Port::Completions => self.completions,
+            Port::Peers => self.peers,
             Port::Accept(card) => of_endpoint(card),
             Port::Issue(card) => of_endpoint(card) + 1,
             Port::Data(card) => of_endpoint(card) + 2,
+            Port::Carry(card) => of_endpoint(card) + 3,
             Port::Answer(card, region) => of_endpoint(card) + OF_ENDPOINT + region,
+            Port::Timeouts => self.timeouts,
         }
     }
 }
@@ -97,14 +114,17 @@ pub(crate) mod root_input {
     pub const CORES: usize = 1;
     /// What came up at the first root port; the others follow.
     pub const PEERS: usize = 2;
+
+    /// What the root complex makes of reads of peers, behind that of so many root ports: its own reads, and their answers.
+    pub const fn own(root_ports: usize) -> usize {
+        PEERS + root_ports
+    }
 }
 
 /// Inputs of the link up from an endpoint.
 pub(crate) mod endpoint_input {
     /// Completions of its regions: they go first.
     pub const ANSWERS: usize = 0;
-    /// Its DMA engine.
+    /// The first channel of its DMA engine; the others follow, and take turns.
     pub const ENGINE: usize = 1;
-    /// How many there are.
-    pub const COUNT: usize = 2;
 }

@@ -1,17 +1,38 @@
 //! A write to configuration space, as `setpci` makes it, and what it changes of a platform.
 //!
-//! Of all registers only one is simulated as more than bytes: `Max_Payload_Size` in Device Control. A write to anything
-//! else is refused, so that nobody believes that it did something.
+//! Of all registers two are simulated as more than bytes: `Max_Payload_Size` in Device Control, and P2P Request Redirect in
+//! ACS Control. A write to anything else is refused, so that nobody believes that it did something.
 
 use crate::config_space::functions;
 use lanemark_platform::{Origin, Platform};
 use lanemark_wire::FunctionId;
+use lanemark_wire::config::isolation::ACCESS_CONTROL;
 use lanemark_wire::config::pcie::PCI_EXPRESS;
-use lanemark_wire::config::{ConfigSpace, Reading, Spot};
+use lanemark_wire::config::{CapabilityId, ConfigSpace, Reading, Spot};
 use std::fmt;
 use std::str::FromStr;
 
-/// A write to 16 bits of the PCI Express capability of one function: `04:00.0+CAP_EXP+8.w=20:e0`.
+/// Where the offset of a write counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WrittenCapability {
+    /// PCI Express: `CAP_EXP`.
+    Express,
+    /// Access control services: `ECAP_ACS`.
+    AccessControl,
+}
+
+impl WrittenCapability {
+    /// As `setpci` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            WrittenCapability::Express => "CAP_EXP",
+            WrittenCapability::AccessControl => "ECAP_ACS",
+        }
+    }
+}
+
+/// A write to 16 bits of a capability of one function: `04:00.0+CAP_EXP+8.w=20:e0`, `04:00.0+ECAP_ACS+6.w=4:4`.
 ///
 /// `setpci -s 04:00.0 CAP_EXP+8.w=20:e0` is the same on a real machine: all numbers are hexadecimal, the bits that the
 /// mask behind the colon leaves out stay as they are, and without a mask all are written.
@@ -27,7 +48,9 @@ use std::str::FromStr;
 pub struct ConfigWrite {
     /// Which function.
     pub function: FunctionId,
-    /// Where, from the start of its PCI Express capability.
+    /// Which of its capabilities.
+    pub capability: WrittenCapability,
+    /// Where, from the start of that.
     pub offset: u16,
     /// What.
     pub value: u16,
@@ -39,7 +62,7 @@ pub struct ConfigWrite {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "'{0}' is no write to a register; one looks like 04:00.0+CAP_EXP+8.w=20:e0, in hexadecimal: the function, Device \
-     Control, the value, and which bits of it"
+     Control, the value, and which bits of it; ECAP_ACS+6.w is ACS Control"
 )]
 pub struct NoConfigWrite(pub String);
 
@@ -57,9 +80,12 @@ const MOST_SHOWN: usize = 60;
 fn parse(text: &str) -> Option<ConfigWrite> {
     let (function, write) = text.split_once('+')?;
     let (register, value) = write.split_once('=')?;
-    let offset = register.strip_prefix("CAP_EXP+")?.strip_suffix(".w")?;
+    let (capability, offset) = register.split_once('+')?;
+    let all = [WrittenCapability::Express, WrittenCapability::AccessControl];
+    let capability = all.into_iter().find(|known| known.name() == capability)?;
+    let offset = hex(offset.strip_suffix(".w")?)?;
     let (value, mask) = value.split_once(':').unwrap_or((value, "ffff"));
-    Some(ConfigWrite { function: address(function)?, offset: hex(offset)?, value: hex(value)?, mask: hex(mask)? })
+    Some(ConfigWrite { function: address(function)?, capability, offset, value: hex(value)?, mask: hex(mask)? })
 }
 
 /// `04:00.0`, or with the only domain there is: `0000:04:00.0`.
@@ -79,7 +105,8 @@ fn hex(text: &str) -> Option<u16> {
 
 impl fmt::Display for ConfigWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}+CAP_EXP+{:x}.w={:04x}:{:04x}", self.function, self.offset, self.value, self.mask)
+        let ConfigWrite { function, capability, offset, value, mask } = self;
+        write!(f, "{function}+{}+{offset:x}.w={value:04x}:{mask:04x}", capability.name())
     }
 }
 
@@ -96,8 +123,9 @@ pub struct SetpciError {
 }
 
 const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
+const REDIRECT: Spot = Spot::of(&ACCESS_CONTROL, "ACSCtl", "ReqRedir");
 
-/// The platform after these writes, one after the other: ports with another `Max_Payload_Size`.
+/// The platform after these writes, one after the other: ports with another `Max_Payload_Size`, or that redirect requests.
 ///
 /// ```
 /// let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
@@ -109,8 +137,8 @@ const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
 /// ```
 ///
 /// # Errors
-/// [`SetpciError`] if there is no such function, or the write would change anything but `Max_Payload_Size`, or that to
-/// what the port does not support.
+/// [`SetpciError`] if there is no such function, or the write would change anything but `Max_Payload_Size` and P2P Request
+/// Redirect, or that to what the port does not support.
 pub fn setpci(platform: &Platform, writes: &[ConfigWrite]) -> Result<Platform, SetpciError> {
     writes.iter().try_fold(platform.clone(), |platform, write| one(&platform, *write))
 }
@@ -124,16 +152,36 @@ fn one(platform: &Platform, write: ConfigWrite) -> Result<Platform, SetpciError>
         return Err(refused(format!("there is no such function; there are {all}")));
     };
     let what = |what: &str| {
-        refused(format!("{what}; what is simulated is Max_Payload_Size in Device Control, CAP_EXP+8.w, mask e0"))
+        refused(format!(
+            "{what}; what is simulated is Max_Payload_Size in Device Control, CAP_EXP+8.w, mask e0, and P2P Request \
+             Redirect in ACS Control, ECAP_ACS+6.w, mask 4"
+        ))
     };
-    let pcie = ConfigSpace::new(&function.bytes).pcie().map_err(|error| refused(error.to_string()))?;
-    if write.offset != MAX_PAYLOAD.register.offset {
+    let space = ConfigSpace::new(&function.bytes);
+    let (spot, region) = match write.capability {
+        WrittenCapability::Express => (MAX_PAYLOAD, space.capability(CapabilityId::PCI_EXPRESS)),
+        WrittenCapability::AccessControl => (REDIRECT, space.capability(CapabilityId::ACCESS_CONTROL)),
+    };
+    let region = region.map_err(|error| refused(error.to_string()))?.region();
+    if write.offset != spot.register.offset {
         return Err(what(&format!("offset {:#x} is another register", write.offset)));
     }
-    let now = pcie.region().register(MAX_PAYLOAD).map_err(|error| refused(error.to_string()))?;
+    let now = region.register(spot).map_err(|error| refused(error.to_string()))?;
     let then = now & !u64::from(write.mask) | u64::from(write.value & write.mask);
-    if MAX_PAYLOAD.field.put(then, 0) != MAX_PAYLOAD.field.put(now, 0) {
+    if spot.field.put(then, 0) != spot.field.put(now, 0) {
         return Err(what(&format!("it would change other bits, from {now:04x} to {then:04x}")));
+    }
+    let says = format!(
+        "setpci -s {} {}+{:x}.w={:x}:{:x}",
+        write.function,
+        write.capability.name(),
+        write.offset,
+        write.value,
+        write.mask
+    );
+    if write.capability == WrittenCapability::AccessControl {
+        let changed = platform.with_acs_redirect(&function.port, spot.field.of(then) == 1, Origin::Given(says));
+        return changed.map_err(|error| refused(error.to_string()));
     }
     let Reading::Quantity(bytes, _) = MAX_PAYLOAD.field.read(MAX_PAYLOAD.field.of(then)) else {
         return Err(what(&format!("code {} of Max_Payload_Size is reserved", MAX_PAYLOAD.field.of(then))));
@@ -142,8 +190,7 @@ fn one(platform: &Platform, write: ConfigWrite) -> Result<Platform, SetpciError>
     if bytes > u64::from(supported) {
         return Err(refused(format!("port {} supports {supported} B and not {bytes}", function.port)));
     }
-    let origin = Origin::Given(format!("setpci -s {} CAP_EXP+8.w={:x}:{:x}", write.function, write.value, write.mask));
-    let changed = platform.with_mps_bytes(&function.port, bytes as u32, origin);
+    let changed = platform.with_mps_bytes(&function.port, bytes as u32, Origin::Given(says));
     changed.map_err(|error| refused(error.to_string()))
 }
 
@@ -185,7 +232,18 @@ mod tests {
         let card = functions.iter().find(|function| function.port == "fpga0").unwrap();
         let pcie = ConfigSpace::new(&card.bytes).pcie().unwrap();
         let now = pcie.region().register(MAX_PAYLOAD).unwrap() as u16;
-        let of = |value: u16| setpci(&rosta, &[ConfigWrite { function: card.address, offset: 8, value, mask: 0xffff }]);
+        let of = |value: u16| {
+            setpci(
+                &rosta,
+                &[ConfigWrite {
+                    function: card.address,
+                    capability: WrittenCapability::Express,
+                    offset: 8,
+                    value,
+                    mask: 0xffff,
+                }],
+            )
+        };
         assert_eq!(of(now | 0x20).unwrap().mps_bytes_of("fpga0"), 256);
         let error = of(now ^ 0x1000).unwrap_err();
         assert!(error.because.starts_with("it would change other bits"), "{error}");
@@ -200,6 +258,26 @@ mod tests {
         }
         let back = setpci(&written, &[write("05:00.0+CAP_EXP+8.w=0:e0")]).unwrap();
         assert_eq!(back.mps_bytes_of("fpga0"), 128);
+    }
+
+    #[test]
+    fn a_port_of_a_switch_redirects_when_its_bit_is_written_and_no_other_port_and_no_other_bit_does() {
+        let set = setpci(&rosta(), &[write("04:00.0+ECAP_ACS+6.w=4:4")]).unwrap();
+        for function in functions(&set).unwrap() {
+            let is_it = function.port == "rc47a/fpga0";
+            assert_eq!(set.redirects(&function.port), is_it, "{}", function.port);
+            if let Ok(control) = ConfigSpace::new(&function.bytes).access_control() {
+                assert_eq!(control.request_redirect, is_it);
+            }
+        }
+        // As `lanemark doctor` says how to mend it.
+        let back = setpci(&set, &[write("04:00.0+ECAP_ACS+6.w=0:c")]).unwrap();
+        assert!(!back.redirects("rc47a/fpga0"));
+        let because = |text| setpci(&rosta(), &[write(text)]).unwrap_err().because;
+        assert!(because("04:00.0+ECAP_ACS+6.w=c:c").starts_with("it would change other bits, from 0000 to 000c"));
+        assert!(because("04:00.0+ECAP_ACS+4.w=4:4").starts_with("offset 0x4 is another register"));
+        assert!(because("00:01.0+ECAP_ACS+6.w=4:4").contains("only ports of switches that look down"));
+        assert!(because("05:00.0+ECAP_ACS+6.w=4:4").contains("capability"), "a card has none");
     }
 
     #[test]

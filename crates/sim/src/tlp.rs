@@ -4,7 +4,10 @@ use crate::engine::Slot;
 use lanemark_wire::{FlowClass, Mps, Ordered, Rcb, split};
 
 /// What kind of TLP.
+///
+/// A word, so that it is what tells a [`Tlp`] from none: a byte would be copied apart from the bytes around it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
 pub enum TlpKind {
     /// A memory write, posted.
     MWr,
@@ -29,9 +32,27 @@ impl TlpKind {
     }
 }
 
+/// What is wrong with a TLP, which it takes with it to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Flaw {
+    /// Nothing. A [`TlpKind::Cpl`] says Unsupported Request.
+    None,
+    /// EP is set: its data are known to be bad.
+    Poisoned,
+    /// Its digest does not fit it.
+    BadEcrc,
+    /// Its completer refuses it: Unsupported Request.
+    Unsupported,
+    /// Its completer gives it up: Completer Abort.
+    Abort,
+    /// Its completer takes it and does not answer.
+    Unanswered,
+}
+
 /// One transaction-layer packet.
 ///
-/// Three words of 8 B without a hole, so that it is copied as such: a copy in pieces, read before the pieces it was
+/// Four words of 8 B without a hole, so that it is copied as such: a copy in pieces, read before the pieces it was
 /// written in have reached memory, waits for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -54,10 +75,12 @@ pub struct Tlp {
     pub relaxed: bool,
     /// ID-based ordering.
     pub id_based: bool,
-    /// What kind.
-    pub kind: TlpKind,
+    /// What is wrong with it.
+    pub flaw: Flaw,
     /// Nothing.
     pub reserved: u8,
+    /// What kind.
+    pub kind: TlpKind,
 }
 
 /// Bytes of a DW that its byte enables leave out: a table, because not every processor of this kind counts bits.
@@ -78,6 +101,7 @@ impl Tlp {
             payload: Slot::NONE,
             relaxed: false,
             id_based: false,
+            flaw: Flaw::None,
             reserved: 0,
         }
     }
@@ -142,12 +166,23 @@ impl Tlp {
     }
 }
 
-/// The completions that answer a read, without their payload: as much as `most` bytes each, cut at multiples of `rcb`;
-/// cut at every 64 B if `most` is that.
-pub fn completions(read: &Tlp, rcb: Rcb, most: u32) -> impl Iterator<Item = Tlp> {
+/// How a completer cuts what it answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// At multiples of this.
+    pub rcb: Rcb,
+    /// As much as so many bytes each; at every 64 B if it is that.
+    pub most: u32,
+    /// Whether what is behind the last RCB comes by itself.
+    pub odd_end_apart: bool,
+}
+
+/// The completions that answer a read, without their payload.
+pub fn completions(read: &Tlp, Cut { rcb, most, odd_end_apart }: Cut) -> impl Iterator<Item = Tlp> {
     let start = read.address + u64::from(read.first_be.trailing_zeros().min(3));
     let bytes = read.enabled_bytes();
     let chunks = match Mps::new(most) {
+        Some(mps) if odd_end_apart => split::completions(start, bytes, rcb, mps).with_odd_end_apart(),
         Some(mps) => split::completions(start, bytes, rcb, mps),
         None => split::completions(start, bytes, Rcb::B64, Mps::ALL[0]).at_every_rcb(),
     };

@@ -1,17 +1,19 @@
 //! What hangs on what: the parts of a platform, and the ends of its links.
 
 use crate::board::{Direction, FIRST_CARD};
-use crate::malformed::PortLimit;
+use crate::noticed::PortLimit;
 use crate::part::credit::{Credits, Pool};
 use crate::part::dllp::Skp;
 use crate::part::dma_engine::{self, DmaEngine};
 use crate::part::endpoint::{self, Endpoint, RegionSpec};
 use crate::part::link::{self, Transmitter};
+use crate::part::pace::Pace;
 use crate::part::root_port::{self, RootPort};
 use crate::part::route::{Range, Routes};
 use crate::part::switch::{self, Switch};
+use crate::part::{fifo, interconnect};
 use crate::ports::{endpoint_input, root_input};
-use lanemark_platform::{Link, LinkEnds, Platform, ROOT, RegionKind, upper_port};
+use lanemark_platform::{Dma, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, upper_port};
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 
@@ -103,7 +105,7 @@ impl Builder<'_> {
         };
         for (port, below) in roots.iter().enumerate() {
             topology.root_ports.push(RootPort::new(self.root_port(*below)?));
-            self.link(&mut topology, End::Root(port), *below, root_input::PEERS + roots.len())?;
+            self.link(&mut topology, End::Root(port), *below, root_input::own(roots.len()) + 1)?;
         }
         for (number, spec) in platform.switches.iter().enumerate() {
             let below = self.below(&spec.name);
@@ -112,7 +114,12 @@ impl Builder<'_> {
                 let end = End::Switch { switch: number, port: place + 1 };
                 self.link(&mut topology, end, *below_it, below.len() + 1)?;
             }
-            let spec = switch::Spec { latency: spec.latency_ns.value, forwarding: spec.forwarding.value };
+            let redirects = |below: &Below| platform.redirects(&upper_port(&spec.name, self.name_of(*below)));
+            let spec = switch::Spec {
+                latency: spec.latency_ns.value,
+                forwarding: spec.forwarding.value,
+                redirects: std::iter::once(false).chain(below.iter().map(redirects)).collect(),
+            };
             topology.switches.push(Switch::new(spec, self.routes(&below, 1)?));
         }
         for (number, direction) in topology.directions.iter().enumerate() {
@@ -205,7 +212,8 @@ impl Builder<'_> {
                 let Link { generation, width_lanes, one_way_ns, .. } = &self.platform.link;
                 let wires = wires(generation.value, width_lanes.value, one_way_ns.value)?;
                 let end = End::Endpoint(number);
-                (wires, self.credits_of(end), end, endpoint_input::COUNT, endpoint_input::ENGINE)
+                let channels = self.platform.dma.as_ref().map_or(1, |dma| dma.channels.value as usize);
+                (wires, self.credits_of(end), end, endpoint_input::ENGINE + channels, endpoint_input::ENGINE)
             }
         };
         let Wires { generation, lanes, latency } = wires;
@@ -300,6 +308,8 @@ impl Builder<'_> {
                 write,
                 write_tlp,
                 completion_bytes,
+                loaded_completion_bytes: completion_bytes,
+                odd_end_apart: false,
                 rcb,
                 drivers_from: 0,
                 interrupt: Ticks::ZERO,
@@ -313,6 +323,11 @@ impl Builder<'_> {
             write: memory.write_ns.value,
             write_tlp: memory.write_tlp_ns.value,
             completion_bytes: memory.completion_bytes.value.min(mps_bytes),
+            loaded_completion_bytes: match memory.loaded_completion_bytes.value {
+                0 => memory.completion_bytes.value.min(mps_bytes),
+                bytes => bytes.min(mps_bytes),
+            },
+            odd_end_apart: memory.odd_end_completion.value,
             rcb,
             drivers_from: self.platform.bytes_for_plans(),
             interrupt: self.platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.interrupt_ns.value),
@@ -333,8 +348,8 @@ impl Builder<'_> {
                 write_bytes: dma.write_bytes.value.min(mps_bytes),
                 beat_bytes: dma.beat_bytes.value,
                 beat: dma.beat_ns.value,
-                read_request: dma.read_request_ns.value,
-                write_request: dma.write_request_ns.value,
+                read: read_pace(platform, dma),
+                write: write_pace(platform, dma),
                 start: dma.start_ns.value,
                 descriptor_bytes: u64::from(dma.descriptor_bytes.value),
                 descriptor: dma.descriptor_ns.value,
@@ -346,10 +361,45 @@ impl Builder<'_> {
                 mailbox: platform.mailbox(number as u32),
                 descriptor_entry_bytes: u64::from(dma.descriptor_entry_bytes.value),
                 prefetch_descriptors: dma.prefetch_descriptors.value as u16,
+                channels: dma.channels.value as usize,
+                queues: platform.fifos.as_ref().map(queues),
             })
         });
-        Ok(Endpoint::new(endpoint::Spec { ingress, egress, completion_bytes: mps_bytes }, regions, engine))
+        let fifos = platform.fifos.as_ref();
+        let queued = fifos.and_then(|fifos| platform.regions.iter().position(|region| region.name == fifos.ep_rx));
+        Ok(Endpoint::new(endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued }, regions, engine))
     }
+}
+
+fn read_pace(platform: &Platform, dma: &Dma) -> Pace {
+    let alone = Pace::of(dma.read_request_ns.value);
+    platform.dma_read.as_ref().map_or(alone, |way| Pace {
+        chunk_bytes: way.chunk_bytes.value.into(),
+        chunk: way.chunk_ns.value,
+        segment_bytes: way.segment_bytes.value,
+        segment: way.segment_ns.value,
+        many_lines: way.many_lines_ns.value,
+        ..alone
+    })
+}
+
+fn write_pace(platform: &Platform, dma: &Dma) -> Pace {
+    let alone = Pace::of(dma.write_request_ns.value);
+    platform.dma_write.as_ref().map_or(alone, |way| Pace {
+        chunk_bytes: way.chunk_bytes.value.into(),
+        chunk: way.chunk_ns.value,
+        segment_bytes: way.segment_bytes.value,
+        segment: way.segment_ns.value,
+        many_lines: way.many_lines_ns.value,
+        ..alone
+    })
+}
+
+/// RX, TX, `EP_RX` and `EP_TX`.
+fn queues(fifos: &Fifos) -> interconnect::Spec {
+    let queue = |size_bytes| fifo::Spec { size_bytes, beat_bytes: fifos.beat_bytes.value, beat: fifos.beat_ns.value };
+    let sizes = [&fifos.rx_bytes, &fifos.tx_bytes, &fifos.ep_rx_bytes, &fifos.ep_tx_bytes];
+    interconnect::Spec { queues: sizes.map(|size| queue(size.value)) }
 }
 
 fn wires(generation: u32, width_lanes: u32, latency: Ticks) -> Result<Wires, &'static str> {

@@ -225,7 +225,7 @@ fn what_no_driver_does_is_refused_with_the_reason() {
         assert!(error.to_string().contains(because), "{error}");
     }
     let twice = machine.run(&plan(&[good, good]), &mut Samples::wanted(1)).unwrap_err();
-    assert!(twice.to_string().contains("one channel"), "{twice}");
+    assert!(twice.to_string().contains("one call at a time"), "{twice}");
     let without = |platform: &Platform| {
         SimulatedMachine::new(platform).unwrap().run(&plan(&[good]), &mut Samples::wanted(1)).unwrap_err().to_string()
     };

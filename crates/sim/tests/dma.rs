@@ -7,8 +7,9 @@ use lanemark_machine::{
 };
 use lanemark_platform::Platform;
 use lanemark_sim::{Board, SimulatedMachine};
+use lanemark_sim::{Tlp, TlpKind};
 use lanemark_units::Ticks;
-use stage::{ns, platform, tree_platform};
+use stage::{ns, offset_of, platform, tree_platform};
 
 /// Transfers of `bytes` bytes between card 0 and host memory.
 fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
@@ -38,6 +39,41 @@ fn delivered(platform: &Platform, transfer: &Transfer) -> Ticks {
 
 fn wait(samples: &Samples, cause: Cause) -> Ticks {
     samples.waits.iter().find(|wait| wait.cause == cause).map_or(Ticks::ZERO, |wait| wait.span)
+}
+
+#[test]
+fn a_read_is_answered_in_pieces_while_a_write_came_and_merged_a_tick_before_or_after() {
+    let completions = |write_at: Ticks, loaded: f64| {
+        let platform = platform("8B", &[("memory.loaded_completion_bytes", loaded), ("link.mps_bytes", 256.0)]);
+        let mut board = Board::new(&platform).unwrap();
+        let (address, requester) = (board.lent_at(), 0x8000);
+        let at = |length_dw, kind| Tlp { address, length_dw, first_be: 0xF, last_be: 0xF, requester, ..Tlp::of(kind) };
+        let payload = board.payload(&[7; 8]);
+        let mut both = [(ns(1000), at(64, TlpKind::MRd)), (write_at, Tlp { payload, ..at(2, TlpKind::MWr) })];
+        both.sort_by_key(|(at, _)| *at);
+        for (at, tlp) in both {
+            board.inject_at_card(0, at, tlp);
+        }
+        while board.step() {}
+        board.crossed(0).0.completions
+    };
+    // The data are there 200 ns after the read was; the write of 32 B takes 2 ns longer on the line than the read.
+    let late = ns(1198);
+    assert_eq!(completions(Ticks(late.0 - 1), 64.0), 4, "a tick before the data are there");
+    assert_eq!(completions(Ticks(late.0 - 1), 128.0), 2);
+    assert_eq!(completions(Ticks(late.0 - 1), 0.0), 1, "no difference");
+    assert_eq!(completions(late + Ticks(1), 64.0), 1, "after it");
+    assert_eq!(completions(ns(990), 64.0), 1, "before it");
+}
+
+#[test]
+fn an_odd_end_comes_by_itself_where_the_root_complex_sends_it_so() {
+    let mut apart = platform("8B", &[("link.mps_bytes", 256.0)]);
+    let count =
+        |platform: &Platform, bytes| run(platform, &[transfer(Verb::Load, bytes, 1)]).traffic.unwrap().completion_tlps;
+    assert_eq!([64, 65, 128, 129, 255].map(|bytes| count(&apart, bytes)), [1, 1, 1, 1, 1]);
+    apart.memory.as_mut().unwrap().odd_end_completion.value = true;
+    assert_eq!([63, 64, 65, 128, 129, 255].map(|bytes| count(&apart, bytes)), [1, 1, 2, 1, 2, 2]);
 }
 
 #[test]
@@ -238,7 +274,7 @@ fn a_transfer_that_cannot_be_is_refused_before_anything_is_sent() {
         assert!(error.because.contains(because), "{error}");
     }
     let twice = machine.run(&plan(&[good, good]), &mut Samples::wanted(1)).unwrap_err();
-    assert!(twice.to_string().contains("one channel"), "{twice}");
+    assert!(twice.to_string().contains("one at a time"), "{twice}");
     let mut mixed = plan(&[good]);
     mixed.lanes[0].body.push(Op::Pause(ns(1)));
     assert!(machine.run(&mixed, &mut Samples::wanted(1)).unwrap_err().to_string().contains("keeps the time"));
@@ -266,6 +302,48 @@ fn a_peer_is_written_through_the_switches_between_and_the_root_sees_nothing() {
     // Another switch: its link of 10 ns, the header once more, 150.
     assert_eq!(to(0, 3), one + ns(10 + 6 + 150));
     assert_eq!(to(2, 1), one + ns(10 + 6 + 150));
+}
+
+#[test]
+fn a_peer_is_read_through_the_switches_between_byte_for_byte() {
+    let tree = tree_platform(&[]);
+    let sram = offset_of("sram");
+    let held: Vec<u8> = (0..0x1_0000_u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for (card, other, bytes, from) in
+        [(0, 1, 64, 0), (0, 3, 63, 1), (2, 1, 65, 63), (3, 0, 4096, 100), (1, 2, 10_000, 4090)]
+    {
+        let window = Window { offset: sram + from, len: 0x8000, pattern: Pattern::Sequential };
+        let partner = Partner::Peer { card: other, bar: 0 };
+        let read = Transfer { card, partner, window, ..transfer(Verb::Load, bytes, 2) };
+        let mut machine = SimulatedMachine::new(&tree).unwrap();
+        machine.board_mut().region_of_mut(other as usize, "sram").unwrap().memory.write(0, &held);
+        let mut samples = Samples::wanted(1);
+        machine.run(&plan(&[read]), &mut samples).unwrap();
+        let confirmed = samples.confirmed.unwrap();
+        assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (2 * bytes, 2 * bytes));
+        let mut found = vec![0; 2 * bytes as usize];
+        machine.board_mut().engine_mut(card as usize).unwrap().sink.read(sram + from, &mut found);
+        assert!(found == held[from as usize..][..found.len()], "{bytes} B of card {other}");
+        assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
+    }
+}
+
+#[test]
+fn a_read_of_a_peer_takes_the_sum_of_its_way_there_and_back() {
+    let tree = tree_platform(&[]);
+    let read = |card, other| {
+        let window = Window { offset: offset_of("sram"), len: 4096, pattern: Pattern::Sequential };
+        let partner = Partner::Peer { card: other, bar: 0 };
+        delivered(&tree, &Transfer { card, partner, window, ..transfer(Verb::Load, 64, 1) })
+    };
+    // A beat for the header 4, out 50, 24 B on each link 6, 100 one way, 150 through the switch, in 50; the region 40 and
+    // four beats of 10; out 50, 84 B on each link: 20 B of header 5 before the switch, 21 after it; in 50, five beats 20.
+    let there = ns(4 + 50 + 6 + 100 + 150 + 6 + 100 + 50);
+    let one = there + ns(40 + 40) + ns(50 + 5 + 100 + 150 + 21 + 100 + 50 + 20);
+    assert_eq!(read(0, 1), one);
+    assert_eq!(read(3, 2), one);
+    // Another switch: its link of 10 ns, each header once more, 150, both ways.
+    assert_eq!(read(0, 3), one + ns(10 + 6 + 150 + 10 + 5 + 150));
 }
 
 #[test]

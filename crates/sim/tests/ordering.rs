@@ -48,12 +48,16 @@ fn went(passing: Passing, offers: &[(Ticks, Tlp)], random: &mut Random) -> Vec<u
     while went.len() < offers.len() {
         let offer = offers.get(next).map_or(Ticks::NEVER, |offer| offer.0);
         let freed = held.first().map_or(Ticks::NEVER, |held| held.0);
-        let due = link.due().at;
-        now = now.max(offer.min(freed).min(due));
+        let before = link.due();
+        now = now.max(offer.min(freed).min(before.at));
         assert!(now < Ticks::NEVER, "nothing can go on: {went:?} of {offers:?}");
         if offer <= now {
             // The address says which it is.
-            link.offer(0, now, Tlp { address: next as u64 * 4, ..offers[next].1 });
+            let goes_behind = !link.offer(0, now, Tlp { address: next as u64 * 4, ..offers[next].1 });
+            assert!(
+                !goes_behind || next == 0 || link.due() == before,
+                "{passing:?}: it does not say that it goes earlier"
+            );
             next += 1;
         } else if freed <= now {
             let (_, cost) = held.remove(0);

@@ -4,6 +4,7 @@ use lanemark_machine::{Machine, MachineError, Op, Partner, Pattern, Plan, Sample
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::Ticks;
+use lanemark_wire::config::AerError;
 
 fn with(ports: &[&str]) -> Platform {
     let rosta = preset("rosta-virtex7").unwrap().unwrap();
@@ -28,7 +29,8 @@ fn malformed(platform: &Platform, transfer: &Transfer) -> Option<(String, u32, u
     board.run_until(Ticks::whole_ns(1_000_000));
     assert!(board.is_idle(), "nothing hangs");
     assert_eq!(board.slots_in_use(), 0);
-    board.malformed.map(|malformed| (malformed.port, malformed.mps_bytes, malformed.count))
+    assert!(board.errors.iter().all(|noticed| noticed.error == AerError::MalformedTlp));
+    board.errors.first().map(|noticed| (noticed.port.clone(), noticed.mps_bytes, noticed.count))
 }
 
 #[test]
@@ -74,11 +76,13 @@ fn the_root_port_refuses_what_every_switch_lets_through_and_the_machine_says_who
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     let plan = Plan::on_one_core(vec![Op::Transfer(write)], 1);
     let mut samples = Samples::wanted(1);
-    let Err(MachineError::Device { what, .. }) = machine.run(&plan, &mut samples) else { panic!("it was taken") };
-    let wanted = "rosta-virtex7: a write by fpga0, 256 B at address 0x10000000, is a Malformed TLP at port root/rha25 \
-                  (00:01.0), whose Max_Payload_Size is 128; 2 such were dropped; it supports no more: let fpga0 move \
-                  bytes where every port on the way takes 256 B";
-    assert_eq!(what, wanted);
+    let Err(MachineError::Bus(error)) = machine.run(&plan, &mut samples) else { panic!("it was taken") };
+    assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::MalformedTlp), "00:01.0 (root/rha25)"));
+    let what = "MWr of 256 B by fpga0 (05:00.0), is longer than Max_Payload_Size, 128 B, the first of 2";
+    assert_eq!((error.what.as_str(), error.address), (what, Some(0x1000_0000)));
+    assert_eq!(error.header_log, Some([0x4000_0040, 0x0500_00ff, 0x1000_0000, 0]));
+    let to_do = "it supports no more: let fpga0 move bytes where every port on the way takes 256 B";
+    assert_eq!((error.to_do.as_str(), error.arrived[0].bytes), (to_do, 0));
     // The next plan finds a quiet machine.
     let small = Plan::on_one_core(vec![Op::Transfer(move_bytes(Verb::Store, Partner::Host, 128))], 1);
     machine.run(&small, &mut samples).unwrap();

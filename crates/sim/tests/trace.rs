@@ -4,7 +4,8 @@ mod random;
 mod stage;
 
 use lanemark_machine::{
-    Cause, Direction, Frame, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Trace, Transfer, Verb, Waiter, Window,
+    Cause, Direction, DllpKind, Frame, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Trace, Transfer, Verb,
+    Waiter, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -55,6 +56,80 @@ fn a_trace_changes_nothing_and_has_every_tlp_and_every_wait() {
         tlps += trace.frames.len();
     }
     assert!(tlps > 1000, "only {tlps} TLPs were seen");
+}
+
+#[test]
+fn dllps_are_seen_only_on_demand_and_change_nothing_and_never_lie_on_a_tlp() {
+    let mut seen = 0;
+    for seed in 0..100 {
+        let platform = Random::new(seed).platform();
+        let plan = plan(&mut Random::new(seed), &SimulatedMachine::new(&platform).unwrap());
+        let (samples, without) = traced(&platform, &plan, Trace::MOST);
+        let mut machine = SimulatedMachine::new(&platform).unwrap().with_dllps(true);
+        let mut same = Samples::wanted(1);
+        let trace = machine.trace(&plan, &mut same, Trace::MOST).unwrap();
+        assert_eq!((&same, &trace.frames, &trace.waits), (&samples, &without.frames, &without.waits), "seed {seed}");
+        assert_eq!((without.dllps.len(), trace.dropped.dllps), (0, 0));
+        for direction in [Direction::Downstream, Direction::Upstream] {
+            let frames = trace.frames.iter().filter(|frame| frame.direction == direction);
+            let mut line: Vec<(Ticks, Ticks)> = frames.map(|frame| (frame.starts, frame.ends)).collect();
+            let dllps = trace.dllps.iter().filter(|dllp| dllp.direction == direction);
+            line.extend(dllps.map(|dllp| (dllp.starts, dllp.ends)));
+            line.sort_unstable();
+            assert!(line.windows(2).all(|pair| pair[0].1 <= pair[1].0), "seed {seed}: {line:?}");
+        }
+        // Every TLP is acknowledged: by the last Ack of its receiver, if by no other.
+        for frame in &trace.frames {
+            let acks =
+                trace.dllps.iter().filter(|dllp| dllp.kind == DllpKind::Ack && dllp.direction != frame.direction);
+            assert!(acks.clone().any(|ack| ack.starts >= frame.arrives), "seed {seed}: {frame:?}");
+        }
+        seen += trace.dllps.len();
+    }
+    assert!(seen > 500, "only {seen} DLLPs were seen");
+}
+
+#[test]
+fn an_ack_goes_when_its_line_is_free_though_nobody_looked_at_it_then() {
+    let store = stage::store(2, stage::span("sram", MemoryType::Uc, 1, 2));
+    let platform = stage::platform("8B", &[]);
+    let mut machine = SimulatedMachine::new(&platform).unwrap().with_dllps(true);
+    let trace = machine.trace(&Plan::on_one_core(vec![store], 1), &mut Samples::wanted(1), 10).unwrap();
+    let ack = trace.dllps.iter().find(|dllp| dllp.kind == DllpKind::Ack).unwrap();
+    // The store is there after 157 ns; a DLLP is 8 B at 4 GB/s.
+    assert_eq!((ack.direction, ack.starts, ack.ends, ack.arrives), (Direction::Upstream, ns(157), ns(159), ns(259)));
+    let credits = trace.dllps.iter().filter(|dllp| dllp.kind == DllpKind::UpdateFcPosted).count();
+    assert_eq!((credits, trace.dllps.len()), (1, 2));
+}
+
+#[test]
+fn a_tlp_that_comes_damaged_is_there_each_time_it_goes_with_one_number() {
+    let mut platform = stage::tree_platform(&[]);
+    platform.link.tlps_per_error.value = 3;
+    let plan = moves(0, Verb::Load, Partner::Host, 512, 20);
+    let mut machine = SimulatedMachine::new(&platform).unwrap().with_dllps(true);
+    let trace = machine.trace(&plan, &mut Samples::wanted(1), Trace::MOST).unwrap();
+    let damaged: Vec<(usize, &Frame)> = trace.frames.iter().enumerate().filter(|(_, frame)| frame.is_damaged).collect();
+    assert!(damaged.len() > 10, "{}", damaged.len());
+    let mut naks = 0;
+    for (place, frame) in damaged {
+        let is_it = |other: &&Frame| {
+            (other.link, other.direction, other.request) == (frame.link, frame.direction, frame.request)
+                && other.tlp == frame.tlp
+        };
+        let again = trace.frames[place + 1..].iter().find(is_it).unwrap();
+        assert!(again.because == Some(Cause::Replay) && again.starts > frame.arrives, "{frame:?} {again:?}");
+        // Either its Nak was there, or the replay timer ended because that was damaged too.
+        let nak = trace
+            .dllps
+            .iter()
+            .find(|dllp| (dllp.kind, dllp.link) == (DllpKind::Nak, frame.link) && dllp.arrives == again.starts);
+        naks += usize::from(nak.is_some_and(|nak| nak.starts >= frame.arrives && nak.direction != frame.direction));
+    }
+    assert!(naks > 5, "{naks}");
+    let well = trace.frames.iter().filter(|frame| !frame.is_damaged);
+    let requests = well.clone().filter(|frame| header(frame).kind() == TlpKind::MRd).map(|frame| frame.request);
+    assert_eq!(requests.collect::<std::collections::BTreeSet<_>>().len(), 20);
 }
 
 #[test]
@@ -134,6 +209,28 @@ fn completions_say_how_much_is_to_come_and_who_answers() {
     }
     let of_engine = trace.waits.iter().all(|wait| wait.who == Waiter::Engine(1));
     assert!(of_engine && !trace.waits.is_empty());
+}
+
+#[test]
+fn packets_carry_the_ordering_that_their_engine_asked_for_and_completions_that_of_their_request() {
+    for (relaxed, id_based) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut platform = stage::tree_platform(&[]);
+        let dma = platform.dma.as_mut().unwrap();
+        (dma.relaxed_ordering.value, dma.id_based_ordering.value) = (relaxed, id_based);
+        for verb in [Verb::Load, Verb::Store] {
+            let (_, trace) = traced(&platform, &moves(1, verb, Partner::Host, 512, 2), 1000);
+            assert!(!trace.frames.is_empty());
+            for frame in &trace.frames {
+                let common = match header(frame) {
+                    Header::Memory(request) => request.common,
+                    Header::Completion(completion) => completion.common,
+                    other => panic!("{other:?}"),
+                };
+                let attr = (common.attr.relaxed_ordering, common.attr.id_based_ordering);
+                assert_eq!(attr, (relaxed, id_based), "{verb:?}: {frame:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! | [`pcie`] | link, payload, tags: the PCI Express capability |
 //! | [`conventional`] | power management, MSI, MSI-X and what is older than PCIe |
 //! | [`aer`] | which errors happened, and which are contained? |
+//! | [`aer_error`] | how bad is each of them, and who notices it? |
 //! | [`isolation`], [`translation`] | who may reach whom, by which addresses? |
 //! | [`virtual_function`], [`resizable_bar`] | how many functions, how large a BAR? |
 //! | [`low_power`] | how long may it sleep? |
@@ -43,6 +44,7 @@
 //! ```
 
 pub mod aer;
+pub mod aer_error;
 pub mod bar;
 pub mod capability;
 pub mod chain;
@@ -66,6 +68,7 @@ pub mod virtual_function;
 pub mod writer;
 
 pub use aer::{ErrorReporting, Errors};
+pub use aer_error::{AER_ERRORS, AerError, AerRow, Layer, Severity};
 pub use bar::{Bar, BarKind};
 pub use capability::{Capability, CapabilityId, CapabilityRow, capability_row};
 pub use chain::{BreakKind, ChainFault, ChainList};

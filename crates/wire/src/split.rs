@@ -161,6 +161,12 @@ pub struct Chunks {
 }
 
 impl Chunks {
+    /// What is left of the transfer: from which address on, and how many bytes.
+    #[must_use]
+    pub const fn rest(&self) -> (u64, u64) {
+        (self.address, self.remaining)
+    }
+
     /// Begins another transfer, split as the last one.
     pub const fn begin(&mut self, address: u64, bytes: u64) {
         (self.address, self.remaining) = (address, bytes);
@@ -228,6 +234,7 @@ pub const fn completions(address: u64, bytes: u32, rcb: Rcb, mps: Mps) -> Comple
         rcb: rcb.0,
         most: mps.0,
         at_every_rcb: false,
+        odd_end_apart: false,
         zero_length: bytes == 0,
     }
 }
@@ -240,10 +247,23 @@ pub struct Completions {
     rcb: u16,
     most: u16,
     at_every_rcb: bool,
+    odd_end_apart: bool,
     zero_length: bool,
 }
 
 impl Completions {
+    /// The same data from a completer that sends what is behind the last RCB by itself, though it would fit.
+    ///
+    /// ```
+    /// use lanemark_wire::{Mps, Rcb, split};
+    /// let cut = split::completions(0x1010, 128, Rcb::B64, Mps::new(256).unwrap()).with_odd_end_apart();
+    /// assert_eq!(cut.map(|chunk| chunk.bytes).collect::<Vec<_>>(), [112, 16]);
+    /// ```
+    #[must_use]
+    pub const fn with_odd_end_apart(self) -> Completions {
+        Completions { odd_end_apart: true, ..self }
+    }
+
     /// The same data from a completer that cuts at every RCB, whatever MPS allows.
     ///
     /// ```
@@ -273,7 +293,9 @@ impl Iterator for Completions {
         let bytes = if self.at_every_rcb {
             byte_count.min(self.rcb - offset)
         } else if (address as u16 & 3) + byte_count <= self.most {
-            byte_count
+            // A read does not cross 4 KiB, so its end is told by these bits.
+            let odd = ((address & (PAGE - 1)) as u16 + byte_count) & (self.rcb - 1);
+            if self.odd_end_apart && odd < byte_count { byte_count - odd } else { byte_count }
         } else {
             // MPS is a multiple of RCB, so this ends at a boundary.
             self.most - offset
@@ -339,6 +361,22 @@ mod tests {
             assert_eq!(completions(address, bytes, Rcb::B64, mps(128)).at_every_rcb().count(), 1);
         }
         assert_eq!(completions(0x103f, 2, Rcb::B64, mps(128)).at_every_rcb().count(), 2);
+    }
+
+    #[test]
+    fn an_odd_end_comes_apart_and_an_even_one_or_one_within_its_first_boundary_does_not() {
+        let cut = |address, bytes, rcb| -> Vec<u16> {
+            completions(address, bytes, rcb, mps(256)).with_odd_end_apart().map(|chunk| chunk.bytes).collect()
+        };
+        assert_eq!((cut(0, 256, Rcb::B64), cut(0, 255, Rcb::B64)), (vec![256], vec![192, 63]));
+        assert_eq!(
+            (cut(0, 65, Rcb::B64), cut(0, 64, Rcb::B64), cut(0, 63, Rcb::B64)),
+            (vec![64, 1], vec![64], vec![63])
+        );
+        assert_eq!((cut(60, 4, Rcb::B64), cut(60, 5, Rcb::B64)), (vec![4], vec![4, 1]));
+        assert_eq!((cut(0, 192, Rcb::B64), cut(0, 192, Rcb::B128)), (vec![192], vec![128, 64]));
+        assert_eq!(cut(4000, 96, Rcb::B128), [96], "to the end of a page");
+        assert_eq!(cut(0, 600, Rcb::B64), [256, 256, 64, 24]);
     }
 
     #[test]

@@ -114,10 +114,14 @@ impl Header {
     ///
     /// # Errors
     /// [`WireError::DataCut`] if data or digest do not fit `bytes`, and those of [`Header::parse`].
+    #[inline]
     pub fn parse_whole(bytes: &[u8]) -> Result<(Header, &[u8]), WireError> {
         let (header, header_bytes) = Header::parse(bytes)?;
-        let rest = &bytes[header_bytes..];
-        let (data_bytes, td) = (header.data_bytes() as usize, header.td());
+        let rest = bytes.get(header_bytes..).unwrap_or_default();
+        // From the bytes: a header just made lies in memory in other pieces than it would be read in here.
+        let dw0 = bytes.first_chunk().map_or(0, |dw0| u32::from_be_bytes(*dw0));
+        let (data_bytes, td) = field::data_bytes_and_td(dw0);
+        debug_assert_eq!((data_bytes, td), (header.data_bytes() as usize, header.td()));
         if rest.len() < data_bytes + if td { 4 } else { 0 } {
             let dw = header.length();
             return Err(WireError::DataCut { field: dw & 0x3ff, dw, td, got: rest.len() });

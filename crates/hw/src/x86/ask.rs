@@ -380,6 +380,8 @@ fn name(op: &Op) -> &'static str {
         Op::Receive(_) => "receive",
         Op::Transfer(_) => "transfer by a card",
         Op::WriteRead(_) => "writes and reads by a card",
+        Op::OnChannels(_) => "transfers on several channels of a card",
+        Op::Relay(_) => "a relay by cards",
         Op::Dma(_) => "driver call for a transfer by a card",
         _ => "something newer",
     }

@@ -3,7 +3,7 @@
 use lanemark_record::{
     Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CurvePoint, Delivery, Detail, Direction, Doubt, DoubtKind,
     Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse, Origins, Quantity, RawSamples,
-    Record, SCHEMA, Skipped, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
+    Reach, Record, SCHEMA, Skipped, Steady, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
 
 pub fn whole_record() -> Record {
@@ -12,6 +12,7 @@ pub fn whole_record() -> Record {
         access: "memcpy".to_owned(),
         fence: Some("sfence".to_owned()),
         through: "user".to_owned(),
+        reach: Reach { window_bytes: Some(1 << 20), is_random: true, outstanding: Some(4), channels: Some(2) },
     };
     let summary = Summary {
         count: 3,
@@ -96,6 +97,12 @@ pub fn whole_record() -> Record {
                 flush_spread_percent: Some(4.0),
                 curve: vec![CurvePoint { lines: 1, line_ns_p5: 20.5, line_ns_median: 21.0 }],
             })),
+            steady: Some(Steady {
+                transfers: u64::MAX,
+                skipped_transfers: u64::MAX - 9,
+                period_transfers: 588,
+                because: None,
+            }),
             fit: Some(LineFit { per_call_ns: 130.2, fixed_ns: -3.0, r_squared: 1.0 }),
         }],
         skipped: vec![Skipped {

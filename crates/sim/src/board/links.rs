@@ -1,16 +1,16 @@
 //! How a board moves TLPs and DLLPs over its links: who has room again, and who is at the other end.
 
 use super::{Board, FIRST_CARD, OUTSIDE};
-use crate::malformed::Malformed;
 use crate::observer::Went;
 use crate::part::credit::Cost;
 use crate::part::dllp::DllpKind;
 use crate::part::link::Sent;
 use crate::ports::{Port, endpoint_input, root_input};
-use crate::tlp::{Tlp, TlpKind};
+use crate::tlp::{Flaw, Tlp, TlpKind};
 use crate::topology::End;
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
+use lanemark_wire::config::AerError;
 
 impl Board {
     #[inline]
@@ -63,10 +63,10 @@ impl Board {
     }
 
     #[cold]
-    pub(super) fn observe_sent(&mut self, direction: usize, sent: &Sent) {
+    pub(super) fn observe_sent(&mut self, direction: usize, sent: &Sent, is_damaged: bool) {
         if let Some(observer) = &mut self.observer {
             let on_line = self.directions[direction].transmitter.time_of(&sent.tlp);
-            observer.sent(Went { at: self.now, on_line, direction, sent }, &self.slab);
+            observer.sent(Went { at: self.now, on_line, direction, sent, is_damaged }, &self.slab);
         }
     }
 
@@ -74,14 +74,19 @@ impl Board {
     #[inline(never)]
     pub(super) fn send(&mut self, direction: usize) {
         let transmitter = &mut self.directions[direction].transmitter;
-        if let Some(sent) = transmitter.send(self.now) {
+        let mut sent = Sent::NOTHING;
+        if transmitter.send_as(self.now, &mut sent) {
             if self.observer.is_some() {
-                self.observe_sent(direction, &sent);
+                self.observe_sent(direction, &sent, false);
             }
             self.make_room(direction, &sent);
             self.deliver(direction, &sent);
         } else {
-            if let Some(at) = transmitter.take_damaged() {
+            let (damaged, found) = (transmitter.damaged.take(), transmitter.take_damaged());
+            if let Some(sent) = damaged {
+                self.observe_sent(direction, &sent, true);
+            }
+            if let Some(at) = found {
                 self.owe(direction ^ 1, DllpKind::Nak, at);
             }
             if self.directions[direction ^ 1].awaits_dllp {
@@ -101,6 +106,7 @@ impl Board {
                 self.take_requests();
             }
             End::Root(_) if sent.input < root_input::PEERS => {}
+            End::Root(_) if sent.input == root_input::own(self.roots.len()) => self.own_left(&sent.tlp),
             End::Root(_) => {
                 let below = 2 * (sent.input - root_input::PEERS);
                 self.give_back(below + 1, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
@@ -110,10 +116,10 @@ impl Board {
                 self.give_back(came_by, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
             }
             End::Endpoint(card) => {
-                if sent.input == endpoint_input::ENGINE
+                if sent.input >= endpoint_input::ENGINE
                     && let Some(engine) = &mut self.endpoints[card].dma
                 {
-                    engine.left(self.now, sent.because);
+                    engine.left(self.now, sent.input - endpoint_input::ENGINE, sent.because);
                     let due = engine.due();
                     self.set(Port::Issue(card), due);
                 }
@@ -124,13 +130,26 @@ impl Board {
     #[inline]
     pub(super) fn deliver(&mut self, direction: usize, sent: &Sent) {
         let line = &mut self.directions[direction];
-        let is_too_long = sent.tlp.payload_bytes() > line.most_payload;
         if line.transmitter.counts(DllpKind::Ack) {
             line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay);
         }
         self.owe(direction ^ 1, DllpKind::Ack, sent.arrives);
-        if is_too_long {
+        if self.faults.is_none() {
+            return self.land(direction, sent);
+        }
+        if let Some(tlp) = self.befall(direction, sent) {
+            self.land(direction, &Sent { tlp, ..*sent });
+        }
+    }
+
+    /// A TLP is at the other end of a link.
+    #[inline]
+    fn land(&mut self, direction: usize, sent: &Sent) {
+        if sent.tlp.payload_bytes() > self.directions[direction].most_payload {
             return self.refuse(direction, sent);
+        }
+        if sent.tlp.flaw != Flaw::None && self.ends_flawed(direction, sent) {
+            return;
         }
         match self.directions[direction].to {
             End::Endpoint(card) => self.reach_endpoint(card, sent),
@@ -144,21 +163,19 @@ impl Board {
         let endpoint = &mut self.endpoints[card];
         if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (sent.tlp.kind, &mut endpoint.dma) {
             engine.arrive(sent.arrives, sent.tlp);
-            let due = engine.data_due();
+            let due = engine.data_due().max(self.now);
             return self.set(Port::Data(card), due);
         }
         endpoint.receive(sent.arrives, sent.tlp);
-        let due = endpoint.accept_due();
+        let due = endpoint.accept_due().max(self.now);
         self.set(Port::Accept(card), due);
     }
 
     #[inline(never)]
     pub(super) fn forward(&mut self, switch: usize, came_in_at: usize, sent: &Sent) {
-        // What is nowhere below goes up; what came from there has nowhere to go.
-        let port = self.switches[switch].routes.below(&sent.tlp).unwrap_or(0);
-        if port == came_in_at {
+        let Some(port) = self.switches[switch].way_of(&sent.tlp, came_in_at) else {
             return self.lose(self.switch_ports[switch][came_in_at] ^ 1, &sent.tlp);
-        }
+        };
         let out = self.switch_ports[switch][port];
         let time_out = self.directions[out].transmitter.time_of(&sent.tlp);
         let ready = self.switches[switch].ready(sent, time_out);
@@ -176,8 +193,8 @@ impl Board {
             let due = self.roots[port].upstream.due();
             return self.set(Port::Return(port), due);
         }
-        if let Some(other) = self.root_routes.below(&tlp) {
-            return self.offer(2 * other, root_input::PEERS + port, sent.arrives, tlp);
+        if self.forward_at_root(port, sent) {
+            return;
         }
         if tlp.kind.class() == lanemark_wire::FlowClass::Completion {
             return self.lose(2 * port + 1, &tlp);
@@ -190,7 +207,9 @@ impl Board {
     /// A TLP that is too long for a port on its way is counted and gone.
     #[cold]
     pub(super) fn refuse(&mut self, direction: usize, sent: &Sent) {
-        Malformed::count(&mut self.malformed, sent, &self.ports[direction]);
+        let is_too_long_here = sent.tlp.payload_bytes() > self.ports[direction][0].mps_bytes;
+        let end = usize::from(!is_too_long_here);
+        self.note(AerError::MalformedTlp, [direction, end], sent.arrives, &sent.tlp);
         self.lose(direction, &sent.tlp);
     }
 

@@ -47,7 +47,8 @@ impl Seat {
         writer.capability(CapabilityId::PCI_EXPRESS, |express| self.express(platform, express));
         writer.capability_of(CapabilityId::ADVANCED_ERROR_REPORTING, 2, error_reporting);
         if self.looks_down() {
-            writer.capability(CapabilityId::ACCESS_CONTROL, access_control);
+            let redirects = platform.redirects(&self.port);
+            writer.capability(CapabilityId::ACCESS_CONTROL, |control| access_control(control, redirects));
         }
         if self.generation >= 3 {
             writer.capability(CapabilityId::SECONDARY, |_| {});
@@ -235,6 +236,8 @@ const EQUALIZED_32: [Spot; 4] = [
 /// As after a reset: sections 7.8.4.3, 7.8.4.4 and 7.8.4.6.
 fn error_reporting(errors: &mut Structure<'_>) {
     errors.flag(const { Spot::of(&AER, "UEMsk", "UncorrIntErr") }, true);
+    // The header of a request that timed out is logged.
+    errors.flag(const { Spot::of(&AER, "AERCap", "HdrLogCap") }, true);
     for fatal in FATAL {
         errors.flag(fatal, true);
     }
@@ -258,8 +261,9 @@ const MASKED: [Spot; 3] = [
     Spot::of(&AER, "CEMsk", "HeaderOF"),
 ];
 
-/// A port that could isolate what is below it, and does not: peers reach each other.
-fn access_control(control: &mut Structure<'_>) {
+/// A port that could isolate what is below it, and at the most redirects its requests.
+fn access_control(control: &mut Structure<'_>, redirects: bool) {
+    control.flag(const { Spot::of(&ACCESS_CONTROL, "ACSCtl", "ReqRedir") }, redirects);
     for service in SERVICES {
         control.flag(service, true);
     }

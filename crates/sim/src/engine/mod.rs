@@ -6,8 +6,10 @@
 
 mod schedule;
 mod slab;
+mod visitor;
 mod wire;
 
 pub use schedule::Schedule;
 pub use slab::{Slab, Slot};
+pub use visitor::Visitor;
 pub use wire::Wire;

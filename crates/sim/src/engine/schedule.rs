@@ -1,16 +1,16 @@
 //! Which port is due next.
 
+use super::Visitor;
 use lanemark_units::Ticks;
 
-/// Due times looked through together: two cache lines of them.
-const GROUP: usize = 16;
+/// Due times compared with each other: half a cache line of them.
+const GROUP: usize = 4;
 
-/// One due time a port; the earliest is found group by group, and the earliest of groups in the same way. Ties go to
-/// the lower port.
+/// One due time a port, and the earliest of them as in a tournament: four ports a group, the winners of four groups in a
+/// group again, and so on. Ties go to the lower port.
 ///
-/// Setting a time costs a store; finding the earliest costs a look at each group in which a time was set since, and at
-/// one group of each level above. For the few ports of one link this is faster than any tree that is kept in order, and
-/// for thousands it grows by one look a factor of sixteen.
+/// Setting a time looks at one group a level, and ends where the winner's time stays the same: most often at the first.
+/// Finding the earliest costs one load a level. A heap would have to find a port before it could change its time.
 ///
 /// ```
 /// use lanemark_sim::engine::Schedule;
@@ -26,65 +26,30 @@ const GROUP: usize = 16;
 pub struct Schedule {
     /// The due times, then the earliest of each group of them, and so on up to a single group.
     levels: Vec<Level>,
-    /// The earliest of all, as of the last look.
+    /// The earliest of all.
     earliest: Ticks,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Level {
     due: Vec<[Ticks; GROUP]>,
-    /// Where the earliest of each group is, unless the group is stale.
+    /// Where the earliest of each group is.
     place: Vec<usize>,
-    is_stale: Vec<bool>,
-    /// The stale ones, in any order.
-    stale: Vec<usize>,
-}
-
-impl Level {
-    fn new(times: usize) -> Level {
-        let groups = times.div_ceil(GROUP).max(1);
-        Level {
-            due: vec![[Ticks::NEVER; GROUP]; groups],
-            place: vec![0; groups],
-            is_stale: vec![false; groups],
-            stale: Vec::with_capacity(groups),
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, number: usize, at: Ticks) {
-        let group = number / GROUP;
-        let due = &mut self.due[group][number % GROUP];
-        if *due == at {
-            return;
-        }
-        *due = at;
-        if !self.is_stale[group] {
-            self.is_stale[group] = true;
-            self.stale.push(group);
-        }
-    }
-
-    /// Looks at a stale group, if there is one: which, and its earliest.
-    #[inline]
-    fn look(&mut self) -> Option<(usize, Ticks)> {
-        let group = self.stale.pop()?;
-        self.is_stale[group] = false;
-        let (at, place) = earliest(&self.due[group]);
-        self.place[group] = place;
-        Some((group, at))
-    }
 }
 
 impl Schedule {
     /// A schedule for this many ports, none of them due.
     #[must_use]
     pub fn new(ports: usize) -> Schedule {
-        let mut levels = vec![Level::new(ports)];
+        let level = |times: usize| {
+            let groups = times.div_ceil(GROUP).max(1);
+            Level { due: vec![[Ticks::NEVER; GROUP]; groups], place: vec![0; groups] }
+        };
+        let mut levels = vec![level(ports)];
         while let Some(groups) = levels.last().map(|level| level.due.len())
             && groups > 1
         {
-            levels.push(Level::new(groups));
+            levels.push(level(groups));
         }
         Schedule { levels, earliest: Ticks::NEVER }
     }
@@ -92,35 +57,43 @@ impl Schedule {
     /// Makes `port` due at `at`; [`Ticks::NEVER`] if it has nothing to do.
     #[inline]
     pub fn set(&mut self, port: usize, at: Ticks) {
-        self.levels[0].set(port, at);
+        let (mut number, mut at) = (port, at);
+        for level in &mut self.levels {
+            let group = number / GROUP;
+            let due = &mut level.due[group];
+            if due[number % GROUP] == at {
+                return;
+            }
+            due[number % GROUP] = at;
+            (at, level.place[group]) = earliest(due);
+            number = group;
+        }
+        self.earliest = at;
+    }
+
+    /// Shows when each port is due; the rest follows from that.
+    pub fn visit(&mut self, view: &mut impl Visitor) {
+        for port in 0..self.levels[0].due.len() * GROUP {
+            let mut at = self.levels[0].due[port / GROUP][port % GROUP];
+            view.moment(&mut at);
+            self.set(port, at);
+        }
     }
 
     /// The earliest due port and its time; `None` if nothing will ever happen.
     #[inline]
     #[must_use]
-    pub fn first(&mut self) -> Option<(Ticks, usize)> {
-        for number in 0..self.levels.len() {
-            while let Some((group, at)) = self.levels[number].look() {
-                match self.levels.get_mut(number + 1) {
-                    Some(above) => above.set(group, at),
-                    None => self.earliest = at,
-                }
-            }
-        }
+    pub fn first(&self) -> Option<(Ticks, usize)> {
         let place = self.levels.iter().rev().fold(0, |group, level| group * GROUP + level.place[group]);
         (self.earliest < Ticks::NEVER).then_some((self.earliest, place))
     }
 }
 
-/// The least of a group and its place, by halving: four steps that depend on each other instead of sixteen.
+/// The least of a group and its place.
 #[inline]
 fn earliest(due: &[Ticks; GROUP]) -> (Ticks, usize) {
     let lower = |one: (Ticks, usize), other: (Ticks, usize)| if other.0 < one.0 { other } else { one };
-    let eight: [_; 8] =
-        std::array::from_fn(|place| lower((due[2 * place], 2 * place), (due[2 * place + 1], 2 * place + 1)));
-    let four: [_; 4] = std::array::from_fn(|place| lower(eight[2 * place], eight[2 * place + 1]));
-    let two: [_; 2] = std::array::from_fn(|place| lower(four[2 * place], four[2 * place + 1]));
-    lower(two[0], two[1])
+    lower(lower((due[0], 0), (due[1], 1)), lower((due[2], 2), (due[3], 3)))
 }
 
 #[cfg(test)]

@@ -24,13 +24,20 @@ pub struct Slab {
     lines_per_slot: usize,
     lines: Vec<[u8; LINE_BYTES]>,
     free: Vec<u32>,
+    /// What whoever filled a slot wrote on it.
+    notes: Vec<u64>,
 }
 
 impl Slab {
     /// Slots of at least this many bytes, and of a line at the least.
     #[must_use]
     pub fn new(slot_bytes: usize) -> Slab {
-        Slab { lines_per_slot: slot_bytes.div_ceil(LINE_BYTES).max(1), lines: Vec::new(), free: Vec::new() }
+        Slab {
+            lines_per_slot: slot_bytes.div_ceil(LINE_BYTES).max(1),
+            lines: Vec::new(),
+            free: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// A slot nobody else has; its bytes are whatever they were.
@@ -41,6 +48,7 @@ impl Slab {
         }
         let first = self.lines.len();
         self.lines.resize(first + self.lines_per_slot, [0; LINE_BYTES]);
+        self.notes.push(0);
         Slot((first / self.lines_per_slot) as u32)
     }
 
@@ -91,6 +99,20 @@ impl Slab {
     pub fn bytes_mut(&mut self, slot: Slot) -> &mut [u8] {
         let first = slot.0 as usize * self.lines_per_slot;
         self.lines[first..first + self.lines_per_slot].as_flattened_mut()
+    }
+
+    /// A number that lies with the bytes of a slot, to tell later what they are; [`Slot::NONE`] has none.
+    #[inline]
+    pub fn note(&mut self, slot: Slot, number: u64) {
+        if let Some(note) = self.notes.get_mut(slot.0 as usize) {
+            *note = number;
+        }
+    }
+
+    /// What was noted last of a slot; 0 if nothing ever was.
+    #[must_use]
+    pub fn note_of(&self, slot: Slot) -> u64 {
+        self.notes.get(slot.0 as usize).copied().unwrap_or(0)
     }
 
     /// Slots that are out.

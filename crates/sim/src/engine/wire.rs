@@ -1,5 +1,6 @@
 //! What travels with a constant latency, in order.
 
+use super::Visitor;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
@@ -61,6 +62,16 @@ impl<T> Wire<T> {
     /// Every item with the time it arrives, the first first.
     pub fn iter(&self) -> impl Iterator<Item = &(Ticks, T)> {
         self.items.iter()
+    }
+
+    /// Shows every item and when it arrives; `item` shows the rest of it.
+    pub fn visit<V: Visitor>(&mut self, view: &mut V, mut item: impl FnMut(&mut V, &mut T)) {
+        let Wire { items } = self;
+        view.count(items.len());
+        for (at, rest) in items {
+            view.time(at);
+            item(view, rest);
+        }
     }
 
     /// How many items are on the wire.

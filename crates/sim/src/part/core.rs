@@ -124,6 +124,10 @@ pub struct Core {
     streaming: StreamingBuffers,
     cache: Cache,
     reads: Vec<Option<Purpose>>,
+    /// When each of them was sent.
+    asked: Vec<Ticks>,
+    /// Bytes that completions brought.
+    pub loaded_bytes: u64,
     reads_out: u32,
     single_loads_out: u32,
     /// A UC, WT or WP store is on its way.
@@ -167,6 +171,8 @@ impl Core {
             state: State::Done,
             issued: Ticks::ZERO,
             reads: Vec::with_capacity(64),
+            asked: Vec::with_capacity(64),
+            loaded_bytes: 0,
             reads_out: 0,
             single_loads_out: 0,
             store_out: false,
@@ -475,12 +481,13 @@ impl Core {
         }
     }
 
-    fn read(&mut self, address: u64, len: u64, purpose: Purpose, send: &mut impl FnMut(Tlp)) {
+    fn read(&mut self, now: Ticks, address: u64, len: u64, purpose: Purpose, send: &mut impl FnMut(Tlp)) {
         let place = self.reads.iter().position(Option::is_none).unwrap_or_else(|| {
             self.reads.push(None);
+            self.asked.push(now);
             self.reads.len() - 1
         });
-        self.reads[place] = Some(purpose);
+        (self.reads[place], self.asked[place]) = (Some(purpose), now);
         self.reads_out += 1;
         let (address, length_dw, first_be, last_be) = span(address, len);
         let (requester, tag) = (self.spec.number, TAG_READ | place as u16);
@@ -503,7 +510,7 @@ impl Core {
         if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
             return blocked;
         }
-        self.read(touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
+        self.read(now, touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
         self.sent = true;
         Outcome::Blocked(Cause::ReadRoundTrip)
     }
@@ -517,7 +524,7 @@ impl Core {
             if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
                 return blocked;
             }
-            self.read(touch.address, touch.len, Purpose::Poll, send);
+            self.read(now, touch.address, touch.len, Purpose::Poll, send);
             self.sent = true;
         }
         Outcome::Blocked(Cause::ReadRoundTrip)
@@ -532,7 +539,7 @@ impl Core {
             return Outcome::Blocked(Cause::ReadRoundTrip);
         }
         self.single_loads_out += 1;
-        self.read(touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
+        self.read(now, touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
         self.loaded(now)
     }
 
@@ -544,7 +551,7 @@ impl Core {
             streaming_buffer::Found::Buffered(place) => place,
             streaming_buffer::Found::Fetch(place) => {
                 self.streaming.fetch(place, touch.line());
-                self.read(touch.line(), 64, Purpose::Streaming { place }, send);
+                self.read(now, touch.line(), 64, Purpose::Streaming { place }, send);
                 place
             }
             streaming_buffer::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
@@ -571,7 +578,7 @@ impl Core {
             cache::Found::Coming(place) => self.attach(Purpose::Fill { place }, touch),
             cache::Found::Fetch(place) => {
                 self.cache.fetch(place, line);
-                self.read(line, 64, Purpose::Fill { place }, send);
+                self.read(now, line, 64, Purpose::Fill { place }, send);
                 self.attach(Purpose::Fill { place }, touch);
             }
             cache::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
@@ -668,13 +675,25 @@ impl Core {
         }
     }
 
+    /// When the read of this tag was sent, if it is under way.
+    #[must_use]
+    pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
+        let place = usize::from(tag & !TAG_READ);
+        self.reads.get(place)?.as_ref().and_then(|_| self.asked.get(place).copied())
+    }
+
     /// A read of this core was completed.
     pub fn complete(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
         let place = usize::from(tlp.tag & !TAG_READ);
         let Some(purpose) = self.reads.get_mut(place).and_then(Option::take) else { return };
         self.reads_out -= 1;
         // A completion without data reads as all ones, as on a real machine.
-        let data = if tlp.kind == TlpKind::CplD { *slab.line(tlp.payload) } else { [0xFF; 64] };
+        let data = if tlp.kind == TlpKind::CplD {
+            self.loaded_bytes += u64::from(tlp.enabled_bytes());
+            *slab.line(tlp.payload)
+        } else {
+            [0xFF; 64]
+        };
         slab.give_back(tlp.payload);
         match purpose {
             Purpose::Load { address, len } => {

@@ -6,7 +6,7 @@
 //! What comes back lies in a line of its own and is counted when the next TLP goes: no event is needed for it, because
 //! the times at which it comes are known.
 
-use crate::engine::Wire;
+use crate::engine::{Visitor, Wire};
 use crate::part::dllp::DllpKind;
 use crate::tlp::Tlp;
 use lanemark_machine::Cause;
@@ -213,6 +213,34 @@ impl Account {
     #[must_use]
     pub fn last_due(&self) -> Ticks {
         self.returning.last_due()
+    }
+
+    /// Shows everything that changes. How many are left of what has no end is no matter.
+    pub fn visit(&mut self, view: &mut impl Visitor) {
+        let Account { left, is_counted: _, freed, returning, last } = self;
+        for Pool { header, data } in left {
+            view.state(u64::from(*header) << 32 | u64::from(*data));
+        }
+        for freed in freed {
+            view.count(freed.len());
+            for Freed { from, data, because } in freed {
+                view.moment(from);
+                view.state(u64::from(*data));
+                view.count(because.index());
+            }
+        }
+        returning.visit(view, |view, Returned { pool, back, because }| {
+            view.count(*pool);
+            view.state(u64::from(back.header) << 32 | u64::from(back.data));
+            view.count(because.index());
+        });
+        for last in last {
+            view.flag(last.is_some());
+            if let Some((went, comes)) = last {
+                view.time(went);
+                view.time(comes);
+            }
+        }
     }
 
     /// Counts what has come.

@@ -10,6 +10,7 @@
 //!
 //! Its tags are its own, behind those of data. What a descriptor says is not looked at: the engine was told by the plan.
 
+use crate::engine::Visitor;
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_units::Ticks;
 
@@ -113,6 +114,16 @@ impl DescriptorFetcher {
     /// The oldest one is begun, and leaves room for another.
     pub fn begin(&mut self, now: Ticks) {
         (self.held, self.room_at) = (self.held - 1, self.room_at.max(now));
+    }
+
+    /// Shows everything that changes.
+    pub fn visit(&mut self, view: &mut impl Visitor) {
+        let DescriptorFetcher { spec: _, wanted, asked, coming, held, came_at, room_at } = self;
+        for count in [*wanted, *asked, u64::from(*coming), u64::from(*held)] {
+            view.state(count);
+        }
+        view.time(came_at);
+        view.time(room_at);
     }
 
     /// Whether none is wanted or on its way.

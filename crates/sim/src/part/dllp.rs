@@ -8,6 +8,7 @@
 //! no longer, and one that goes stands for all of its kind that are owed by then. All of them wait equally long, so the
 //! order in which they can go is the order in which they must.
 
+use crate::engine::Visitor;
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
@@ -94,6 +95,34 @@ pub struct Gone {
     pub comes: Ticks,
 }
 
+/// The last DLLPs that went, for whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// How many are kept.
+    pub most: usize,
+    /// They, by the time at which they went.
+    pub seen: VecDeque<Gone>,
+    /// How many went before them.
+    pub dropped: u64,
+}
+
+impl Watch {
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new(most: usize) -> Watch {
+        Watch { most: most.max(1), seen: VecDeque::new(), dropped: 0 }
+    }
+
+    #[cold]
+    fn see(&mut self, gone: Gone) {
+        if self.seen.len() == self.most {
+            self.seen.pop_front();
+            self.dropped += 1;
+        }
+        self.seen.push_back(gone);
+    }
+}
+
 /// DLLPs that are owed and have not gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dllps {
@@ -112,6 +141,8 @@ pub struct Dllps {
     urgent: Ticks,
     /// What went and somebody waits for, until it is told.
     pub gone: VecDeque<Gone>,
+    /// All that went, while somebody watches.
+    pub watch: Option<Watch>,
 }
 
 impl Dllps {
@@ -128,7 +159,14 @@ impl Dllps {
             skp: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
             urgent: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
             gone: VecDeque::with_capacity(8),
+            watch: None,
         }
+    }
+
+    /// How long one takes on the line.
+    #[must_use]
+    pub fn time(&self) -> Ticks {
+        self.spec.time
     }
 
     /// One of this kind can go from `from` on, which is no earlier than for the one of its kind before it.
@@ -193,8 +231,53 @@ impl Dllps {
         self.first[kind] = owed.front().copied().unwrap_or(Ticks::NEVER);
     }
 
-    fn tell(&mut self, kind: DllpKind, went: Ticks) {
-        self.gone.push_back(Gone { kind, went, comes: went + self.spec.time + self.spec.latency });
+    /// Shows everything that changes.
+    pub fn visit(&mut self, view: &mut impl Visitor) {
+        // Where somebody watches, nothing is skipped.
+        let Dllps { spec: _, owed, first, last, nak, hurried, skp, urgent, gone, watch } = self;
+        for owed in owed {
+            view.count(owed.len());
+            for from in owed {
+                view.moment(from);
+            }
+        }
+        for from in first {
+            view.moment(from);
+        }
+        for last in last {
+            view.flag(last.is_some());
+            if let Some(went) = last {
+                view.time(went);
+            }
+        }
+        view.moment(nak);
+        for from in hurried {
+            view.moment(from);
+        }
+        // Of a line that carries nothing, both are long past, and are brought up to date when it does.
+        view.time(skp);
+        view.time(urgent);
+        view.count(gone.len());
+        for Gone { kind, went, comes } in gone {
+            view.count(*kind as usize);
+            view.moment(went);
+            view.moment(comes);
+        }
+        view.flag(watch.is_some());
+    }
+
+    /// One goes at `at`, and is told of if the other end waits for its kind.
+    #[inline]
+    fn put(&mut self, kind: DllpKind, at: Ticks, before: &mut Before) {
+        let gone = Gone { kind, went: at, comes: at + self.spec.time + self.spec.latency };
+        if let Some(watch) = &mut self.watch {
+            watch.see(gone);
+        }
+        if kind != DllpKind::Ack || self.spec.hears_acks {
+            self.gone.push_back(gone);
+        }
+        before.busy_until = at + self.spec.time;
+        before.count += 1;
     }
 
     /// Lets those go that go before a TLP which could go at `start`, on a line that is busy until `busy_until`: those that
@@ -222,11 +305,7 @@ impl Dllps {
                     self.hurried[kind] = Ticks::NEVER;
                     self.urgent = self.nak.min(self.skp).min(self.first_hurried().1);
                 }
-                if kind != DllpKind::Ack.pool() || self.spec.hears_acks {
-                    self.tell(DllpKind::RETURNING[kind], at);
-                }
-                before.busy_until = at + self.spec.time;
-                before.count += 1;
+                self.put(DllpKind::RETURNING[kind], at, &mut before);
             }
             self.forget_first(kind);
         }
@@ -241,14 +320,12 @@ impl Dllps {
             let at = self.nak.min(hurried).max(before.busy_until);
             if self.nak <= hurried {
                 self.nak = Ticks::NEVER;
-                self.tell(DllpKind::Nak, at);
+                self.put(DllpKind::Nak, at, before);
             } else {
                 self.hurried[kind] = Ticks::NEVER;
                 self.last[kind] = Some(at);
-                self.tell(DllpKind::RETURNING[kind], at);
+                self.put(DllpKind::RETURNING[kind], at, before);
             }
-            before.busy_until = at + self.spec.time;
-            before.count += 1;
         } else if let Some(Skp { interval, time }) = self.spec.skp {
             let idle = until.min(self.nak).min(hurried);
             if self.skp >= before.busy_until && idle > self.skp {
@@ -318,6 +395,21 @@ mod tests {
         dllps.hurry(DllpKind::UpdatePosted, Ticks(10));
         assert_eq!(dllps.before(Ticks(10), Ticks(10)), gone(12, 1));
         assert_eq!(dllps.before(Ticks(500), Ticks(500)), gone(502, 1), "only the Ack is left");
+    }
+
+    #[test]
+    fn who_watches_sees_all_that_went_and_when_and_of_many_the_last() {
+        let went = |most| {
+            let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 20), (DllpKind::Nak, 30)]);
+            dllps.watch = Some(Watch::new(most));
+            // None has gone before somebody looks.
+            dllps.before(Ticks(100), Ticks(0));
+            let Watch { seen, dropped, .. } = dllps.watch.unwrap();
+            (seen.into_iter().map(|gone| (gone.kind, gone.went.0)).collect::<Vec<_>>(), dropped)
+        };
+        let all = [(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 20), (DllpKind::Nak, 30)];
+        assert_eq!(went(3), (all.to_vec(), 0));
+        assert_eq!(went(2), (all[1..].to_vec(), 1));
     }
 
     #[test]

@@ -7,18 +7,22 @@
 //! ```
 //!
 //! A write leaves the receive buffer, and its credits with it, when its last beat is accepted. Completions of its own
-//! reads go to its DMA engine, if it has one, and do not wait for regions.
+//! reads go to its DMA engine, if it has one, and do not wait for regions. What other cards write goes to a queue of that engine, if
+//! it has queues, and stays in the receive buffer while that is full.
 
 use crate::board::{FIRST_CARD, OUTSIDE};
 use crate::engine::{Slab, Slot};
 use crate::part::credit::Cost;
-use crate::part::dma_engine::DmaEngine;
+use crate::part::dma_engine::{DmaEngine, Made};
+use crate::part::interconnect::Queue;
 use crate::part::memory::Memory;
-use crate::tlp::{Tlp, TlpKind, completions};
+use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_machine::{Cause, DmaCall};
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;
 use std::collections::VecDeque;
+
+mod steady;
 
 /// What a region is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +65,8 @@ pub struct Spec {
     pub egress: Ticks,
     /// Most payload of a completion: `Max_Payload_Size`.
     pub completion_bytes: u32,
+    /// The region through which other cards write to the queue `EP_RX`, if there is one.
+    pub queued: Option<usize>,
 }
 
 /// Beats counted since the last look.
@@ -237,6 +243,8 @@ struct Received {
     beats: u64,
     /// Whether it waits for those before it.
     waits: bool,
+    /// How long it takes its region.
+    span: Ticks,
 }
 
 /// What left the receive buffer.
@@ -254,6 +262,8 @@ pub struct Accepted {
     pub because: Cause,
     /// That there is no such thing, and when that is at the link.
     pub refusal: Option<(Ticks, Tlp)>,
+    /// It was a request that nobody here serves.
+    pub is_refused: bool,
     /// It was a store to the doorbell of the DMA engine.
     pub rings: bool,
 }
@@ -267,6 +277,8 @@ pub struct Endpoint {
     /// In the receive buffer, until the last beat.
     accepting: VecDeque<Received>,
     free_at: Ticks,
+    /// When the last one left that.
+    left_at: Ticks,
     /// What moves bytes by itself.
     pub dma: Option<DmaEngine>,
     /// When the last write was accepted.
@@ -304,11 +316,21 @@ impl Endpoint {
             regions,
             accepting: VecDeque::with_capacity(256),
             free_at: Ticks::ZERO,
+            left_at: Ticks::ZERO,
             dma,
             last_accepted: Ticks::ZERO,
             accepted_bytes: 0,
             accepted_from: Vec::new(),
             unsupported: 0,
+        }
+    }
+
+    /// Takes over what another one of its kind holds: the bytes, entries and registers of regions, and what was read.
+    pub(crate) fn keep_bytes_of(&mut self, used: &mut Endpoint) {
+        std::mem::swap(&mut self.regions, &mut used.regions);
+        self.regions.iter_mut().for_each(|region| region.answers.clear());
+        if let (Some(fresh), Some(used)) = (&mut self.dma, &mut used.dma) {
+            std::mem::swap(&mut fresh.sink, &mut used.sink);
         }
     }
 
@@ -347,7 +369,7 @@ impl Endpoint {
     /// order, so when each is done is known as soon as it is sent.
     #[inline]
     pub fn receive(&mut self, at: Ticks, tlp: Tlp) {
-        let place = self.region_of(&tlp);
+        let place = if tlp.flaw == Flaw::None { self.region_of(&tlp) } else { NOWHERE };
         let at_region = at + self.spec.ingress;
         let start = at_region.max(self.free_at);
         let (beats, span) = match self.regions.get(place) {
@@ -358,25 +380,59 @@ impl Endpoint {
             None => (0, Ticks::ZERO),
         };
         // A read occupies the port for its request only; its data come after the region's latency.
-        let done = if tlp.kind == TlpKind::MRd { start } else { start + span };
+        let span = if tlp.kind == TlpKind::MRd { Ticks::ZERO } else { span };
+        let done = start + span;
         self.free_at = done;
-        self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region });
+        self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region, span });
     }
 
     /// When the next TLP leaves the receive buffer.
     #[inline]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
-        self.accepting.front().map_or(Ticks::NEVER, |first| first.done)
+        let Some(first) = self.accepting.front() else { return Ticks::NEVER };
+        if self.spec.queued.is_none() {
+            return first.done;
+        }
+        // What was held up holds up those behind it.
+        let (due, bytes) = (first.done.max(self.left_at + first.span), u64::from(first.tlp.enabled_bytes()));
+        let queues = self.dma.as_ref().and_then(|engine| engine.queues.as_ref()).filter(|_| self.is_queued(first));
+        queues.map_or(due, |queues| due.max(queues.takes_at(Queue::EpRx, bytes)))
+    }
+
+    /// Whether what was received goes to the queue of what other cards write.
+    fn is_queued(&self, received: &Received) -> bool {
+        let Received { tlp, place, .. } = received;
+        Some(*place) == self.spec.queued
+            && tlp.kind == TlpKind::MWr
+            && tlp.requester >= FIRST_CARD
+            && tlp.requester != OUTSIDE
+    }
+
+    /// A write of another card goes to the queue.
+    fn queue(&mut self, now: Ticks, received: &Received, slab: &Slab) {
+        if let Some(queues) = self.dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
+            let tlp = &received.tlp;
+            let skip = tlp.first_be.trailing_zeros() as usize;
+            queues.take(now, Queue::EpRx, &slab.bytes(tlp.payload)[skip..skip + tlp.enabled_bytes() as usize]);
+        }
     }
 
     /// The next TLP leaves the receive buffer.
     #[inline]
     pub fn accept(&mut self, now: Ticks, slab: &mut Slab) -> Option<Accepted> {
-        let Received { at, tlp, place, beats, waits, .. } = self.accepting.pop_front()?;
-        let because = if waits { Cause::Device } else { Cause::Credit };
+        if self.accept_due() > now {
+            return None;
+        }
+        let received = self.accepting.pop_front()?;
+        let Received { at, tlp, place, beats, waits, done, .. } = received;
+        let because = if waits || now > done { Cause::Device } else { Cause::Credit };
+        self.left_at = now;
+        if self.is_queued(&received) {
+            self.queue(now, &received, slab);
+        }
         let mut head = [0; 8];
-        let (mut refusal, mut rings) = (None, false);
+        let (mut refusal, mut rings, mut is_refused) = (None, false, false);
         if tlp.payload != Slot::NONE {
             head.copy_from_slice(&slab.line(tlp.payload)[..8]);
         }
@@ -395,6 +451,7 @@ impl Endpoint {
             (TlpKind::MWr, None) => {
                 slab.give_back(tlp.payload);
                 self.unsupported += 1;
+                is_refused = true;
                 self.last_accepted = now;
             }
             (TlpKind::MRd, Some(region)) => {
@@ -404,17 +461,18 @@ impl Endpoint {
             }
             (TlpKind::MRd, None) => {
                 self.unsupported += 1;
+                is_refused = true;
                 let answer = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp };
                 refusal = Some((now + self.spec.egress, answer));
             }
             (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
         }
-        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, refusal, rings })
+        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, refusal, is_refused, rings })
     }
 
     /// The DMA engine makes its next request, as [`DmaEngine::issue`]; what its status register says follows it.
     #[inline]
-    pub fn issue(&mut self, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
+    pub fn issue(&mut self, now: Ticks, slab: &mut Slab) -> Option<Made> {
         let engine = self.dma.as_mut()?;
         let made = engine.issue(now, slab);
         if let Some((address, done)) = engine.take_status() {
@@ -455,7 +513,8 @@ impl Endpoint {
             region.beats.read += region.beats_of(&tlp);
         }
         let at_link = now + self.spec.egress;
-        for completion in completions(&tlp, Rcb::B128, self.spec.completion_bytes) {
+        let cut = Cut { rcb: Rcb::B128, most: self.spec.completion_bytes, odd_end_apart: false };
+        for completion in completions(&tlp, cut) {
             let payload = slab.take();
             region.read(&completion, slab.bytes_mut(payload));
             send(at_link, Tlp { payload, ..completion });

@@ -4,6 +4,7 @@
 //! transmitter needs to apply it.
 
 use crate::engine::Wire;
+use crate::steady::Survey;
 use crate::tlp::Tlp;
 use lanemark_units::Ticks;
 use lanemark_wire::{FlowClass, Pass, may_pass};
@@ -46,6 +47,21 @@ impl Input {
         self.holding |= 1 << class;
         self.free += u32::from(tlp.is_free());
         self.queues[class].send(self.last, (order, tlp));
+    }
+
+    /// Shows everything that changes; `offered` were offered to the link, and all orders move on by `moved`.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey, offered: u64, moved: u64) {
+        let Input { queues, holding, last, free } = self;
+        for queue in queues {
+            queue.visit(view, |view, (order, tlp)| {
+                view.state(offered - *order);
+                *order += moved;
+                view.tlp(tlp);
+            });
+        }
+        view.state(u64::from(*holding));
+        view.time(last);
+        view.state(u64::from(*free));
     }
 
     /// Takes one of a class.

@@ -23,7 +23,7 @@
 //! acknowledgment of older TLPs did, or this one was sent before.
 
 use crate::part::credit::{Account, Cost, Covered, Credits, Pool};
-use crate::part::dllp::{self, DllpKind, Dllps, Gone, Skp};
+use crate::part::dllp::{self, DllpKind, Dllps, Gone, Skp, Watch};
 use crate::part::input::{Input, Waiting};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
@@ -31,6 +31,8 @@ use lanemark_platform::Passing;
 use lanemark_units::Ticks;
 use lanemark_wire::flit::FlitLine;
 use lanemark_wire::{FlowClass, Generation, Lanes, dw_ticks};
+
+mod steady;
 
 /// How many of each class a port looks at.
 const LOOKS_AT: usize = 8;
@@ -106,6 +108,18 @@ pub struct Sent {
     pub because: Option<Cause>,
 }
 
+impl Sent {
+    /// Where one is put.
+    pub const NOTHING: Sent = Sent {
+        tlp: Tlp::of(TlpKind::MWr),
+        input: 0,
+        ready: Ticks::ZERO,
+        header_arrives: Ticks::ZERO,
+        arrives: Ticks::ZERO,
+        because: None,
+    };
+}
+
 /// Who goes next.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
@@ -113,7 +127,14 @@ struct Choice {
     class: usize,
     place: usize,
     ready: Ticks,
-    covered: Covered,
+}
+
+/// One that may go before all that were there before it.
+#[derive(Clone, Copy, Debug)]
+struct Passer {
+    choice: Choice,
+    order: u64,
+    goes_at: Ticks,
 }
 
 /// When the next TLP can go.
@@ -154,6 +175,8 @@ pub struct Transmitter {
     again_at: Option<Ticks>,
     /// When the receiver found one damaged, until it is asked for.
     damaged_at: Option<Ticks>,
+    /// It, until somebody looks.
+    pub damaged: Option<Sent>,
     /// TLPs that went, damaged ones too.
     tried: u64,
     /// Counted since the last reset.
@@ -189,6 +212,7 @@ impl Transmitter {
             tlp_until: Ticks::ZERO,
             again_at: None,
             damaged_at: None,
+            damaged: None,
             tried: 0,
             crossed: Crossed::default(),
         }
@@ -198,12 +222,12 @@ impl Transmitter {
     /// it may go before all others, so that [`Transmitter::due`] is another.
     #[inline]
     pub fn offer(&mut self, input: usize, at: Ticks, tlp: Tlp) -> bool {
-        let may_pass = match self.spec.passing {
-            Passing::Never => false,
-            Passing::Blocked => tlp.is_free(),
-            Passing::Random => true,
-        };
-        let goes_behind = !may_pass && self.inputs[input].holds_only(tlp.kind.class());
+        let goes_behind = self.inputs[input].holds_only(tlp.kind.class())
+            && match self.spec.passing {
+                Passing::Never => true,
+                Passing::Blocked => !tlp.is_free() && !self.looks_behind_heads(),
+                Passing::Random => false,
+            };
         self.queued += 1;
         if self.inputs[input].is_empty() {
             let place = self.active.partition_point(|other| *other < input);
@@ -252,9 +276,9 @@ impl Transmitter {
         }
         if self.looks_behind_heads() {
             let others = self.active.iter().flat_map(|input| self.passing_of(*input));
-            for (choice, _) in others {
-                awaits_dllp |= choice.covered.at == Ticks::NEVER;
-                first = first.min(choice.ready.max(choice.covered.at));
+            for other in others {
+                awaits_dllp |= other.goes_at == Ticks::NEVER;
+                first = first.min(other.goes_at);
             }
         }
         Due { at: first.max(self.busy_until), awaits_dllp }
@@ -282,7 +306,7 @@ impl Transmitter {
     }
 
     /// Those of an input that the table lets go before all that were there before them, and their place in the order.
-    fn passing_of(&self, number: usize) -> impl Iterator<Item = (Choice, u64)> {
+    fn passing_of(&self, number: usize) -> impl Iterator<Item = Passer> {
         let others = move |waiting: &Waiting<'_>| {
             let mut others = self.active.iter().filter(move |other| **other != number);
             waiting.class == FlowClass::Posted as usize
@@ -292,7 +316,8 @@ impl Transmitter {
         input.first_of_each(LOOKS_AT).filter(move |waiting| input.lets_pass_all(waiting) && others(waiting)).map(
             move |waiting| {
                 let Waiting { class, place, order, ready, tlp } = waiting;
-                (Choice { input: number, class, place, ready, covered: self.account.covered_at(Cost::of(tlp)) }, order)
+                let goes_at = ready.max(self.account.covered_at(Cost::of(tlp)).at);
+                Passer { choice: Choice { input: number, class, place, ready }, order, goes_at }
             },
         )
     }
@@ -304,63 +329,81 @@ impl Transmitter {
         if self.spec.passing == Passing::Random {
             return self.choose_any(now);
         }
-        let active = self.active.as_slice();
-        let (first, others) = active.split_at(active.partition_point(|input| *input < self.spec.first_served));
-        let (served, next) = others.split_at(others.partition_point(|input| *input <= self.served));
-        let mut turns = first.iter().chain(next).chain(served);
-        let may_go = |input: usize, head: Waiting<'_>| {
-            if head.ready > now || !self.is_ordered(&head) {
-                return None;
-            }
-            let covered = self.account.covered_at(Cost::of(head.tlp));
-            let Waiting { class, place, ready, .. } = head;
-            (covered.at <= now).then_some(Choice { input, class, place, ready, covered })
+        let choice = match self.active.as_slice() {
+            [] => return None,
+            [only] => self.choose_of(*only, now),
+            _ => self.turns().find_map(|input| self.choose_of(input, now)),
         };
-        let choice = turns.clone().find_map(|number| {
-            let input = &self.inputs[*number];
-            if let Some(head) = input.only_head() {
-                return may_go(*number, head);
-            }
-            let heads = input.heads().filter_map(|head| Some((head.order, may_go(*number, head)?)));
-            heads.min_by_key(|(order, _)| *order).map(|(_, choice)| choice)
-        });
         if choice.is_some() || !self.looks_behind_heads() {
             return choice;
         }
-        turns.find_map(|number| {
-            let going = self.passing_of(*number).filter(|(choice, _)| choice.ready.max(choice.covered.at) <= now);
-            going.min_by_key(|(_, order)| *order).map(|(choice, _)| choice)
+        self.turns().find_map(|number| {
+            let going = self.passing_of(number).filter(|other| other.goes_at <= now);
+            going.min_by_key(|other| other.order).map(|other| other.choice)
         })
+    }
+
+    /// The inputs that have something, in the order of their turns.
+    #[inline]
+    fn turns(&self) -> impl Iterator<Item = usize> {
+        let active = self.active.as_slice();
+        let (first, others) = active.split_at(active.partition_point(|input| *input < self.spec.first_served));
+        let (served, next) = others.split_at(others.partition_point(|input| *input <= self.served));
+        first.iter().chain(next).chain(served).copied()
+    }
+
+    /// Of the first of each class of an input, the oldest that may go at `now`.
+    #[inline]
+    fn choose_of(&self, number: usize, now: Ticks) -> Option<Choice> {
+        let input = &self.inputs[number];
+        let may_go = |head: Waiting<'_>| {
+            let goes =
+                head.ready <= now && self.is_ordered(&head) && self.account.covered_at(Cost::of(head.tlp)).at <= now;
+            goes.then_some(Choice { input: number, class: head.class, place: head.place, ready: head.ready })
+        };
+        if let Some(head) = input.only_head() {
+            return may_go(head);
+        }
+        let heads = input.heads().filter_map(|head| Some((head.order, may_go(head)?)));
+        heads.min_by_key(|(order, _)| *order).map(|(_, choice)| choice)
     }
 
     /// Any of those that may go at `now`.
     fn choose_any(&self, now: Ticks) -> Option<Choice> {
         let all = || {
             let all = self.active.iter().flat_map(|input| self.passing_of(*input));
-            all.filter(|(choice, _)| choice.ready.max(choice.covered.at) <= now)
+            all.filter(|other| other.goes_at <= now)
         };
         let count = all().count() as u64;
         let drawn = mixed(self.spec.number << 48 ^ self.offered << 16 ^ self.queued as u64).checked_rem(count)?;
-        all().nth(drawn as usize).map(|(choice, _)| choice)
+        all().nth(drawn as usize).map(|other| other.choice)
     }
 
     /// Sends the TLP whose turn it is, if one can go; if DLLPs go before it, they do, and it goes later.
     #[inline]
     pub fn send(&mut self, now: Ticks) -> Option<Sent> {
+        let mut sent = Sent::NOTHING;
+        self.send_as(now, &mut sent).then_some(sent)
+    }
+
+    /// The same, which says whether one went, and puts it where the caller wants it: a [`Sent`] that is moved is written in
+    /// pieces and read at once, and the processor waits for the pieces.
+    #[inline]
+    pub fn send_as(&mut self, now: Ticks, sent: &mut Sent) -> bool {
         if self.queued == 0 || self.busy_until > now || self.again_at.is_some_and(|at| at > now) {
-            return None;
+            return false;
         }
-        let choice = self.choose(now)?;
+        let Some(choice) = self.choose(now) else { return false };
         self.settle_dllps(now);
         if self.busy_until > now {
-            return None;
+            return false;
         }
-        self.account.collect(now);
-        let Choice { input, class, place, ready, covered } = choice;
+        let Choice { input, class, place, ready } = choice;
         if self.spec.tlps_per_error > 0 && self.comes_damaged(now, &choice) {
-            return None;
+            return false;
         }
-        let tlp = self.inputs[input].take(class, place)?;
+        let Some(tlp) = self.inputs[input].take(class, place) else { return false };
+        sent.tlp = tlp;
         self.queued -= 1;
         if self.inputs[input].is_empty() {
             self.active.retain(|other| *other != input);
@@ -368,18 +411,30 @@ impl Transmitter {
         if input >= self.spec.first_served {
             self.served = input;
         }
-        self.account.take(Cost::of(&tlp));
-        let because = match covered {
-            _ if self.again_at.take().is_some() => Some(Cause::Replay),
+        let cost = Cost::of(&sent.tlp);
+        let covered = self.account.covered_at(cost);
+        self.account.collect(now);
+        self.account.take(cost);
+        sent.because = self.waited_for(covered, ready);
+        self.again_at = None;
+        let (header_dw, all_dw) = self.dws(&sent.tlp);
+        self.count(&sent.tlp, all_dw * 4);
+        let (header_sent, all_sent) = self.occupy(now, header_dw, all_dw);
+        let latency = self.spec.latency;
+        (sent.input, sent.ready) = (input, ready);
+        (sent.header_arrives, sent.arrives) = (header_sent + latency, all_sent + latency);
+        true
+    }
+
+    /// What one that goes now waited for last.
+    #[inline]
+    fn waited_for(&self, covered: Covered, ready: Ticks) -> Option<Cause> {
+        match covered {
+            _ if self.again_at.is_some() => Some(Cause::Replay),
             Covered { at, because: Some(cause) } if at > ready.max(self.busy_until) => Some(cause),
             _ if self.busy_until > ready => Some(Cause::LinkBusy),
             _ => None,
-        };
-        let (header_dw, all_dw) = self.dws(&tlp);
-        self.count(&tlp, all_dw * 4);
-        let (header_sent, sent) = self.occupy(now, header_dw, all_dw);
-        let latency = self.spec.latency;
-        Some(Sent { tlp, input, ready, header_arrives: header_sent + latency, arrives: sent + latency, because })
+        }
     }
 
     /// DWs on the line until the end of its header, and all of them.
@@ -401,8 +456,12 @@ impl Transmitter {
         }
         let is_it = |other: &Waiting<'_>| (other.class, other.place) == (choice.class, choice.place);
         let Some(going) = self.inputs[choice.input].first_of_each(LOOKS_AT).find(is_it) else { return false };
-        let (header_dw, all_dw) = self.dws(going.tlp);
-        let (_, sent) = self.occupy(now, header_dw, all_dw);
+        let (tlp, Choice { input, ready, .. }) = (*going.tlp, *choice);
+        let because = self.waited_for(self.account.covered_at(Cost::of(&tlp)), ready);
+        let (header_dw, all_dw) = self.dws(&tlp);
+        let (header_sent, sent) = self.occupy(now, header_dw, all_dw);
+        let [header_arrives, arrives] = [header_sent, sent].map(|at| at + self.spec.latency);
+        self.damaged = Some(Sent { tlp, input, ready, header_arrives, arrives, because });
         self.crossed.replays += 1;
         self.crossed.wire_bytes += all_dw * 4;
         if nak_is {
@@ -512,6 +571,16 @@ impl Transmitter {
         self.dllps.gone.pop_front()
     }
 
+    /// Keeps the last `most` DLLPs that go from now on.
+    pub fn watch_dllps(&mut self, most: usize) {
+        self.dllps.watch = Some(Watch::new(most));
+    }
+
+    /// Those that went since then, and how long each was on the line; nobody watches any more.
+    pub fn take_watched(&mut self) -> Option<(Watch, Ticks)> {
+        Some((self.dllps.watch.take()?, self.dllps.time()))
+    }
+
     /// Puts every DLLP on the line that goes before a TLP at `start`.
     #[inline]
     pub fn settle_dllps(&mut self, start: Ticks) {
@@ -560,224 +629,4 @@ const fn mixed(number: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tlp::span;
-    use lanemark_wire::tlp_wire_bytes;
-
-    fn write(len: u64) -> Tlp {
-        let (address, length_dw, first_be, last_be) = span(0x1_0000_0000, len);
-        Tlp { address, length_dw, first_be, last_be, ..Tlp::of(TlpKind::MWr) }
-    }
-
-    /// Posted credits and one non-posted one; two inputs that take turns.
-    fn credits(header: u32, data: u32) -> Credits {
-        Credits([Pool { header, data }, Pool { header: 1, data: 1 }, Pool::INFINITE])
-    }
-
-    fn spec(latency: Ticks, credits: Credits) -> Spec {
-        let lanes = Lanes::new(8).unwrap();
-        Spec {
-            generation: Generation::Gen2,
-            lanes,
-            latency,
-            credits,
-            start_dw: 1,
-            dllp_patience: Ticks::whole_ns(100),
-            mps_bytes: 64,
-            replay_tlps: Pool::INFINITE.header,
-            passing: Passing::Blocked,
-            skp: None,
-            tlps_per_error: 0,
-            number: 0,
-            inputs: 2,
-            first_served: 0,
-        }
-    }
-
-    fn link(posted_header: u32, posted_data: u32) -> Transmitter {
-        Transmitter::new(spec(Ticks::whole_ns(100), credits(posted_header, posted_data)))
-    }
-
-    /// The receiver has room again, and its DLLP goes at once and takes no time.
-    fn back(link: &mut Transmitter, now: Ticks, cost: Cost) {
-        let kind = DllpKind::update(cost.class);
-        link.free(kind, now, cost.data, Cause::Device);
-        link.told(Gone { kind, went: now, comes: now + link.spec.latency });
-    }
-
-    #[test]
-    fn a_64_byte_write_takes_22_ns_of_a_gen2_x8_link() {
-        let mut link = link(8, 32);
-        link.offer(0, Ticks::ZERO, write(64));
-        // 64 B + 16 B header + 8 B framing = 88 B at 4 GB/s, then the latency.
-        assert_eq!(link.send(Ticks::ZERO).unwrap().arrives, Ticks::whole_ns(122));
-    }
-
-    #[test]
-    fn the_last_header_credit_lets_a_write_go_and_none_holds_the_next() {
-        let mut link = link(1, 32);
-        link.offer(0, Ticks::ZERO, write(64));
-        link.offer(0, Ticks::ZERO, write(64));
-        assert_eq!(link.due().at, Ticks::ZERO);
-        assert!(link.send(Ticks::ZERO).is_some());
-        assert_eq!(link.due().at, Ticks::NEVER);
-        assert_eq!(link.send(Ticks::whole_ns(500)), None);
-        back(&mut link, Ticks::whole_ns(500), Cost::of(&write(64)));
-        assert_eq!(link.due().at, Ticks::whole_ns(600), "the credit needs the link's latency");
-        assert_eq!(link.send(Ticks(link.due().at.0 - 1)), None);
-        assert!(link.send(Ticks::whole_ns(600)).is_some());
-    }
-
-    #[test]
-    fn data_credits_are_counted_in_units_of_16_bytes() {
-        let mut link = link(8, 4);
-        link.offer(0, Ticks::ZERO, write(64));
-        assert_eq!(link.due().at, Ticks::ZERO);
-        let mut short = self::link(8, 3);
-        short.offer(0, Ticks::ZERO, write(64));
-        assert_eq!(short.due().at, Ticks::NEVER);
-        assert_eq!(Cost::of(&write(1)).data, 1);
-        assert_eq!(Cost::of(&write(17)).data, 2);
-    }
-
-    #[test]
-    fn a_wait_is_charged_to_what_became_ready_last() {
-        let mut link = link(1, 32);
-        for _ in 0..2 {
-            link.offer(0, Ticks::ZERO, write(64));
-        }
-        assert_eq!(link.send(Ticks::ZERO).unwrap().because, None);
-        back(&mut link, Ticks::ZERO, Cost::of(&write(64)));
-        assert_eq!(link.send(link.due().at).unwrap().because, Some(Cause::Device), "credits after the line was free");
-        let mut link = self::link(9, 32);
-        for _ in 0..2 {
-            link.offer(0, Ticks::ZERO, write(64));
-        }
-        link.send(Ticks::ZERO);
-        assert_eq!(link.send(link.due().at).unwrap().because, Some(Cause::LinkBusy));
-    }
-
-    #[test]
-    fn an_offer_with_an_earlier_time_goes_behind_what_waits() {
-        let mut link = link(9, 32);
-        link.offer(0, Ticks::whole_ns(50), write(64));
-        link.offer(0, Ticks::ZERO, write(4));
-        assert_eq!(link.send(link.due().at).unwrap().tlp.length_dw, 16);
-        assert_eq!(link.send(link.due().at).unwrap().tlp.length_dw, 1);
-    }
-
-    fn covers(left: Pool, cost: Cost) -> bool {
-        left.header >= 1 && left.data >= cost.data
-    }
-
-    /// A link that counts every credit when it arrives, tick by tick.
-    fn eager(posted: Pool, offers: &[(u64, u64)], hold: u64, latency: u64) -> Vec<(u64, Option<Cause>)> {
-        let (mut left, mut busy, mut gone) = (posted, 0, Vec::new());
-        let mut back: Vec<(u64, Cost)> = Vec::new();
-        let mut credited = (0, false);
-        for now in 0.. {
-            let Some((ready, len)) = offers.get(gone.len()).copied() else { break };
-            let needed = Cost::of(&write(len));
-            while back.first().is_some_and(|first| first.0 <= now) {
-                credited = (now, !covers(left, needed));
-                left.header += 1;
-                left.data += back.remove(0).1.data;
-            }
-            if now < ready || now < busy || !covers(left, needed) {
-                continue;
-            }
-            let because = match credited {
-                (at, true) if at > ready.max(busy) => Some(Cause::Device),
-                _ if busy > ready => Some(Cause::LinkBusy),
-                _ => None,
-            };
-            credited.1 = false;
-            left.header -= 1;
-            left.data -= needed.data;
-            busy = now + u64::from(tlp_wire_bytes(Generation::Gen2, 4, len as u32, false)) / 4;
-            back.push((busy + latency + hold + latency, needed));
-            gone.push((now, because));
-        }
-        gone
-    }
-
-    #[test]
-    fn counting_credits_lazily_gives_the_times_and_causes_of_counting_them_as_they_arrive() {
-        let mut state = 1_u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        for _ in 0..300 {
-            let posted = Pool { header: 1 + random(4) as u32, data: 4 + random(12) as u32 };
-            let (hold, latency) = (random(60), random(40));
-            let mut at = 0;
-            let offers: Vec<(u64, u64)> = (0..30)
-                .map(|_| {
-                    at += random(40);
-                    (at, [4, 16, 32, 64][random(4) as usize])
-                })
-                .collect();
-            let mut lazy = Transmitter::new(spec(Ticks(latency), credits(posted.header, posted.data)));
-            lazy.dw = Ticks(1);
-            let mut gone = Vec::new();
-            let (mut next, mut accepting) = (0, std::collections::VecDeque::new());
-            while gone.len() < offers.len() {
-                let offer = offers.get(next).map_or(Ticks::NEVER, |offer| Ticks(offer.0));
-                let accept = accepting.front().map_or(Ticks::NEVER, |first: &(Ticks, Cost)| first.0);
-                let send = lazy.due().at;
-                if offer <= accept && offer <= send {
-                    lazy.offer(0, offer, write(offers[next].1));
-                    next += 1;
-                } else if accept <= send {
-                    back(&mut lazy, accept, accepting.pop_front().unwrap().1);
-                } else if let Some(sent) = lazy.send(send) {
-                    gone.push((send.0, sent.because));
-                    accepting.push_back((sent.arrives + Ticks(hold), Cost::of(&sent.tlp)));
-                }
-            }
-            assert_eq!(gone, eager(posted, &offers, hold, latency));
-        }
-    }
-
-    #[test]
-    fn at_64_gts_a_tlp_is_there_when_its_last_flit_is() {
-        let latency = Ticks::whole_ns(100);
-        let spec = Spec { generation: Generation::Gen6, lanes: Lanes::X16, ..spec(latency, Credits::INFINITE) };
-        let mut link = Transmitter::new(spec);
-        for _ in 0..3 {
-            link.offer(0, Ticks::ZERO, write(64));
-        }
-        let mut arrivals = Vec::new();
-        while let Some(sent) = link.send(link.due().at) {
-            arrivals.push(sent.arrives);
-        }
-        // 20 DWs each: the third ends with the 60th DW, in the second FLIT of 2 ns.
-        assert_eq!(arrivals, [102, 102, 104].map(Ticks::whole_ns));
-    }
-
-    #[test]
-    fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
-        let mut link = Transmitter::new(Spec { tlps_per_error: 1, ..spec(Ticks::whole_ns(100), Credits::INFINITE) });
-        link.offer(0, Ticks::ZERO, write(64));
-        // Every TLP is damaged, and every Nak too: the timer ends three times the patience after the last bit.
-        assert_eq!(link.send(Ticks::ZERO), None);
-        assert_eq!((link.due().at, link.take_damaged()), (Ticks::whole_ns(22 + 300), None));
-        link.spec.tlps_per_error = 2;
-        let mut now = link.due().at;
-        for _ in 0..40 {
-            if let Some(sent) = link.send(now) {
-                assert_eq!(sent.because, Some(Cause::Replay));
-                return;
-            }
-            if let Some(found) = link.take_damaged() {
-                assert_eq!(found, now + Ticks::whole_ns(122));
-                assert_eq!(link.due(), Due { at: Ticks::NEVER, awaits_dllp: true });
-                link.told(Gone { kind: DllpKind::Nak, went: found, comes: found + Ticks::whole_ns(100) });
-            }
-            now = link.due().at;
-        }
-        panic!("it never came whole");
-    }
-}
+mod tests;

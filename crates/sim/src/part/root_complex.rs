@@ -6,6 +6,7 @@
 //! Waits recorded with an acknowledgment: what kept the queue full, if it was.
 
 use crate::engine::Wire;
+use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
@@ -45,6 +46,15 @@ impl RootComplex {
     #[must_use]
     pub fn new(spec: Spec) -> RootComplex {
         RootComplex { spec, from_cores: Wire::default(), completions: Wire::default(), freed: (Ticks::ZERO, None) }
+    }
+
+    /// Shows everything that changes.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey) {
+        let RootComplex { spec: _, from_cores, completions, freed: (freed_at, because) } = self;
+        from_cores.visit(view, Survey::tlp);
+        completions.visit(view, Survey::tlp);
+        view.time(freed_at);
+        view.count(because.map_or(0, |because| because.index() + 1));
     }
 
     /// A core sends a request.

@@ -13,7 +13,8 @@
 use crate::engine::{Slab, Slot, Wire};
 use crate::part::credit::Cost;
 use crate::part::memory::Memory;
-use crate::tlp::{Tlp, TlpKind, completions};
+use crate::steady::Survey;
+use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_machine::Cause;
 use lanemark_platform::Mailbox;
 use lanemark_units::Ticks;
@@ -37,6 +38,10 @@ pub struct Spec {
     pub write_tlp: Ticks,
     /// Most payload of a completion; 64 for one per read completion boundary of 64 B.
     pub completion_bytes: u32,
+    /// The same of reads while which a write came.
+    pub loaded_completion_bytes: u32,
+    /// Whether what is behind the last read completion boundary comes by itself.
+    pub odd_end_apart: bool,
     /// Where completions are cut.
     pub rcb: Rcb,
     /// From here on what is lent is the drivers': a write there is a word that a core waits for.
@@ -82,10 +87,14 @@ pub struct RootPort {
     seen: Vec<(u16, u64, Ticks)>,
     /// When a core sees the last write that came.
     pushed_until: Ticks,
+    /// When the last write was taken.
+    wrote_at: Option<Ticks>,
     /// What the write taken last tells a core, until somebody took it.
     pub notice: Option<Notice>,
     /// Requests for what is not lent.
     pub unsupported: u64,
+    /// The last of them, until somebody took it.
+    pub refused: Option<Tlp>,
 }
 
 impl RootPort {
@@ -101,8 +110,10 @@ impl RootPort {
             reads: Wire::default(),
             seen: Vec::new(),
             pushed_until: Ticks::ZERO,
+            wrote_at: None,
             notice: None,
             unsupported: 0,
+            refused: None,
         }
     }
 
@@ -155,7 +166,10 @@ impl RootPort {
     pub fn accept(&mut self, now: Ticks, memory: &mut Memory, slab: &mut Slab) -> Option<(Cost, Cause)> {
         let Received { tlp, waits, .. } = self.requests.pop_front()?;
         let offset = tlp.address.wrapping_sub(self.spec.address);
-        let is_lent = offset < self.spec.len && u64::from(tlp.length_dw) * 4 <= self.spec.len - offset;
+        let is_lent = self.is_lent(&tlp);
+        if tlp.kind == TlpKind::MWr {
+            self.wrote_at = Some(now);
+        }
         match tlp.kind {
             TlpKind::MRd => self.reads.send(now + self.spec.read, tlp),
             _ if is_lent => {
@@ -174,12 +188,12 @@ impl RootPort {
                     None => self.seen.push((tlp.requester, len as u64, seen)),
                 }
             }
-            _ if Mailbox::MESSAGES.contains(&tlp.address) => {
+            _ if Mailbox::MESSAGES.contains(&tlp.address) && tlp.flaw == Flaw::None => {
                 // What was written before is seen before the handler runs.
                 let known = now + self.spec.interrupt.max(self.spec.write);
                 self.notice = Some(Notice { requester: tlp.requester, taken: now, known, interrupts: true });
             }
-            _ => self.unsupported += 1,
+            _ => self.refuse(&tlp),
         }
         slab.give_back(tlp.payload);
         Some((Cost::of(&tlp), if waits { Cause::RootComplex } else { Cause::Credit }))
@@ -196,18 +210,84 @@ impl RootPort {
     #[inline]
     pub fn answer(&mut self, now: Ticks, memory: &mut Memory, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
         let Some(tlp) = self.reads.take(now) else { return };
-        let offset = tlp.address.wrapping_sub(self.spec.address);
-        let is_lent = offset < self.spec.len && u64::from(tlp.length_dw) * 4 <= self.spec.len - offset;
-        if !is_lent {
-            self.unsupported += 1;
+        if !self.is_lent(&tlp) {
+            self.refuse(&tlp);
             return send(Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp });
         }
-        for completion in completions(&tlp, self.spec.rcb, self.spec.completion_bytes) {
+        // Came a write while it was read?
+        let is_loaded = self.wrote_at.is_some_and(|wrote_at| wrote_at + self.spec.read > now);
+        let most = if is_loaded { self.spec.loaded_completion_bytes } else { self.spec.completion_bytes };
+        let cut = Cut { rcb: self.spec.rcb, most, odd_end_apart: self.spec.odd_end_apart };
+        for completion in completions(&tlp, cut) {
             let payload = slab.take();
             let len = completion.payload_bytes() as usize;
             memory.read(completion.address - self.spec.address, &mut slab.bytes_mut(payload)[..len]);
             send(Tlp { payload, ..completion });
         }
+    }
+
+    #[cold]
+    fn refuse(&mut self, tlp: &Tlp) {
+        self.unsupported += 1;
+        self.refused = Some(*tlp);
+    }
+
+    fn is_lent(&self, tlp: &Tlp) -> bool {
+        let offset = tlp.address.wrapping_sub(self.spec.address);
+        let is_inside = offset < self.spec.len && u64::from(tlp.length_dw) * 4 <= self.spec.len - offset;
+        is_inside && tlp.flaw == Flaw::None
+    }
+
+    /// Whether all of this is lent to plans: nobody waits for a word there.
+    pub(crate) fn lends(&self, start: u64, bytes: u64) -> bool {
+        let len = self.spec.len.min(self.spec.drivers_from);
+        start.checked_sub(self.spec.address).is_some_and(|offset| offset < len && bytes <= len - offset)
+    }
+
+    /// Shows everything that changes.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey) {
+        let RootPort {
+            spec,
+            requests,
+            next_read,
+            next_write,
+            last,
+            reads,
+            seen,
+            pushed_until,
+            wrote_at,
+            notice,
+            unsupported,
+            refused,
+        } = self;
+        view.count(requests.len());
+        for Received { taken, waits, tlp } in requests {
+            view.moment(taken);
+            view.flag(*waits);
+            view.tlp(tlp);
+        }
+        view.time(next_read);
+        view.time(next_write);
+        view.time(last);
+        reads.visit(view, Survey::tlp);
+        view.count(seen.len());
+        for (requester, bytes, at) in seen {
+            view.state(u64::from(*requester));
+            view.counter(bytes);
+            view.mark(at);
+        }
+        view.time(pushed_until);
+        // Until when it loads reads is what is compared.
+        view.flag(wrote_at.is_some());
+        if let Some(wrote_at) = wrote_at {
+            let mut loads_until = *wrote_at + spec.read;
+            view.time(&mut loads_until);
+            *wrote_at = loads_until - spec.read;
+        }
+        // Somebody takes these in the same event.
+        view.flag(notice.is_some());
+        view.flag(refused.is_some());
+        view.state(*unsupported);
     }
 
     /// Whether nothing is under way.

@@ -6,6 +6,7 @@
 
 use crate::part::link::Sent;
 use crate::part::route::Routes;
+use crate::tlp::{Tlp, TlpKind};
 use lanemark_platform::Forwarding;
 use lanemark_units::Ticks;
 
@@ -16,6 +17,8 @@ pub struct Spec {
     pub latency: Ticks,
     /// Which of the two.
     pub forwarding: Forwarding,
+    /// Of each port, whether requests that come in there go up whoever they are for: ACS P2P Request Redirect.
+    pub redirects: Vec<bool>,
 }
 
 /// A switch; all that changes in it lies at its ports.
@@ -31,6 +34,19 @@ impl Switch {
     #[must_use]
     pub fn new(spec: Spec, routes: Routes) -> Switch {
         Switch { spec, routes }
+    }
+
+    /// The port by which a TLP goes on that came in at another one; `None` if nowhere.
+    #[inline]
+    #[must_use]
+    pub fn way_of(&self, tlp: &Tlp, came_in_at: usize) -> Option<usize> {
+        let is_request = matches!(tlp.kind, TlpKind::MRd | TlpKind::MWr);
+        if is_request && self.spec.redirects[came_in_at] {
+            return Some(0);
+        }
+        // What is nowhere below goes up; what came from there has nowhere to go.
+        let port = self.routes.below(tlp).unwrap_or(0);
+        (port != came_in_at).then_some(port)
     }
 
     /// When a TLP that came so can go on by a link on which it takes `time_out`: cut through, no earlier than that its

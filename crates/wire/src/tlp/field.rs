@@ -3,6 +3,7 @@
 use crate::{TlpKind, WireError};
 
 // Bits of the first DW, numbered as in a big-endian u32: byte 0 holds bits 31 to 24.
+pub(super) const FMT_DATA: u32 = 1 << 30;
 pub(super) const FMT_4DW: u32 = 1 << 29;
 const T9: u32 = 1 << 23;
 const TC_SHIFT: u32 = 20;
@@ -242,6 +243,13 @@ impl Dws {
         prescribed(2, "Length", kind, self.length(), 1)?;
         prescribed(7, "Last DW BE", kind, (self.dw[1] >> 4) as u16 & 0xf, 0)
     }
+}
+
+/// Bytes of data behind a legal header whose first DW this is, and TD.
+#[inline]
+pub(super) const fn data_bytes_and_td(dw0: u32) -> (usize, bool) {
+    let length_dw = if dw0 & FMT_DATA == 0 { 0 } else { length_dw((dw0 & LENGTH) as u16) };
+    (length_dw as usize * 4, dw0 & TD != 0)
 }
 
 /// What the Length field means, in DW.

@@ -1,7 +1,7 @@
 //! What is in these bytes? A view that can show anything ever sent.
 
+use super::TlpKind;
 use super::field::length_dw;
-use super::{FlowClass, TlpKind};
 use crate::{FunctionId, WireError};
 
 const DW: usize = 4;
@@ -26,6 +26,7 @@ const DW: usize = 4;
 pub struct Packet<T: AsRef<[u8]>> {
     buffer: T,
     start: usize,
+    /// Of 3 DW, what follows is of no meaning.
     header: [u8; 16],
 }
 
@@ -36,7 +37,28 @@ impl<T: AsRef<[u8]>> Packet<T> {
     /// [`WireError::TooShort`] if the header is not there as a whole.
     pub fn new(buffer: T) -> Result<Packet<T>, WireError> {
         let bytes = buffer.as_ref();
-        let start = bytes.chunks(DW).take_while(|dw| dw[0] >> 5 == 0b100).count() * DW;
+        // Most TLPs have no prefix, and more bytes than a header: then it is one load.
+        if let Some(header) = bytes.first_chunk()
+            && !is_prefix(header[0])
+        {
+            let header = *header;
+            return Ok(Packet { buffer, start: 0, header });
+        }
+        if let Some(found) = bytes.first_chunk::<12>()
+            && header_bytes(found[0]) == 12
+            && !is_prefix(found[0])
+        {
+            let mut header = [0; 16];
+            header[..12].copy_from_slice(found);
+            return Ok(Packet { buffer, start: 0, header });
+        }
+        Packet::behind_prefixes(buffer)
+    }
+
+    #[cold]
+    fn behind_prefixes(buffer: T) -> Result<Packet<T>, WireError> {
+        let bytes = buffer.as_ref();
+        let start = bytes.chunks(DW).take_while(|dw| is_prefix(dw[0])).count() * DW;
         let rest = bytes.get(start..).unwrap_or_default();
         let needed = rest.first().map_or(3 * DW, |byte0| header_bytes(*byte0));
         let Some(found) = rest.get(..needed) else {
@@ -222,13 +244,19 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.buffer.as_ref().get(self.start + self.header_bytes()..).unwrap_or_default()
     }
 
+    /// Fmt without its low bit of 4 DW, and Type without that of a locked read: a test holds it against the table.
     fn is_completion(&self) -> bool {
-        self.kind().is_some_and(|kind| kind.class() == FlowClass::Completion)
+        self.header[0] & 0b1011_1110 == 0b0000_1010
     }
 
     fn half(&self, byte: usize) -> u16 {
         u16::from_be_bytes([self.header[byte], self.header[byte + 1]])
     }
+}
+
+/// Whether a DW that begins with `byte0` is a TLP prefix, and no header.
+const fn is_prefix(byte0: u8) -> bool {
+    byte0 >> 5 == 0b100
 }
 
 /// Bytes of the header that begins with `byte0`; the low bit of Fmt says so even where the rest is reserved.
@@ -239,6 +267,7 @@ const fn header_bytes(byte0: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FlowClass;
 
     #[test]
     fn a_completion_keeps_requester_and_tag_elsewhere() {
@@ -249,6 +278,16 @@ mod tests {
         assert_eq!((packet.tag(), packet.status(), packet.byte_count()), (0x103, 1, 8));
         assert_eq!(packet.lower_address(), 0x44);
         assert_eq!(packet.data(), [0xde, 0xad, 0xbe, 0xef]);
+    }
+
+    #[test]
+    fn what_is_taken_for_a_completion_is_one_in_the_table() {
+        for byte0 in (0..=u8::MAX).filter(|byte0| !is_prefix(*byte0)) {
+            let mut bytes = [0; 16];
+            bytes[0] = byte0;
+            let is_one = TlpKind::from_byte0(byte0).is_some_and(|kind| kind.class() == FlowClass::Completion);
+            assert_eq!(Packet::new(bytes).unwrap().is_completion(), is_one, "{byte0:#x}");
+        }
     }
 
     #[test]

@@ -1,0 +1,211 @@
+//! Random platforms with a DMA engine, and random transfers by devices: the same from the same seed, everywhere.
+
+#![allow(dead_code)] // Each test binary uses its part.
+
+use lanemark_machine::{Partner, Pattern, Transfer, Verb, Window, WriteRead};
+use lanemark_platform::{Origin, PRESETS, Platform, preset};
+
+/// A linear congruential generator: the same numbers everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    /// Between two numbers, each order of magnitude as likely as the other.
+    pub fn between(&mut self, least: f64, most: f64) -> f64 {
+        let share = self.below(1_000_000) as f64 / 1e6;
+        (least.ln() + share * (most.ln() - least.ln())).exp()
+    }
+}
+
+/// A preset with a DMA engine, and half of its numbers drawn.
+pub fn platform(random: &mut Random) -> Platform {
+    let mut platform = preset(random.pick(&["card-gen5-x16", "rosta-virtex7"])).unwrap().unwrap();
+    // Which packet meets an ordered set no formula knows.
+    platform.link.skp.value = false;
+    // What queues and the engine's ways take has a test of its own.
+    platform.fifos = None;
+    let numbers: [(&str, f64, f64); 11] = [
+        ("link.one_way_ns", 20.0, 500.0),
+        ("endpoint.ingress_ns", 5.0, 300.0),
+        ("endpoint.egress_ns", 5.0, 300.0),
+        ("memory.read_ns", 50.0, 1000.0),
+        ("memory.write_ns", 10.0, 500.0),
+        ("memory.read_request_ns", 0.5, 50.0),
+        ("memory.write_tlp_ns", 0.5, 50.0),
+        ("dma.beat_ns", 0.5, 10.0),
+        ("dma.read_request_ns", 0.5, 100.0),
+        ("dma.write_request_ns", 0.5, 100.0),
+        ("dma.descriptor_ns", 1.0, 1000.0),
+    ];
+    let choices: [(&str, &[f64]); 11] = [
+        ("link.generation", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        ("link.width_lanes", &[1.0, 2.0, 4.0, 8.0, 16.0]),
+        ("link.mps_bytes", &[128.0, 256.0, 512.0]),
+        ("link.mrrs_bytes", &[128.0, 256.0, 512.0, 1024.0, 4096.0]),
+        ("link.start_bytes", &[4.0, 8.0, 16.0]),
+        ("memory.completion_bytes", &[64.0, 128.0, 256.0, 4096.0]),
+        ("dma.read_bytes", &[64.0, 128.0, 512.0, 4096.0]),
+        ("dma.write_bytes", &[32.0, 64.0, 128.0, 4096.0]),
+        ("dma.beat_bytes", &[8.0, 16.0, 32.0, 64.0]),
+        ("root_complex.posted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
+        ("root_complex.nonposted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
+    ];
+    draw(&mut platform, random, &numbers, &choices);
+    if random.below(2) == 0 {
+        set(&mut platform, "dma.tags", random.between(1.0, 256.0).round());
+    }
+    // Of the key for odd ends no number is drawn, or all that follow would be others.
+    if let Some(memory) = &mut platform.memory {
+        memory.odd_end_completion.value = platform.link.one_way_ns.value.0.is_multiple_of(3);
+    }
+    platform
+}
+
+/// The same, and half of what an engine does within a direction drawn too, and the user's clock of a card with queues.
+pub fn platform_with_ways(random: &mut Random) -> Platform {
+    let mut platform = platform(random);
+    let text = PRESETS.iter().find(|preset| preset.name == platform.name).unwrap().text;
+    // These take nothing as long as nothing is drawn.
+    let with_ways = Platform::parse("ways", &format!("{text}\n[dma_read]\n[dma_write]\n")).unwrap();
+    let Platform { dma_read, dma_write, fifos, .. } = with_ways;
+    platform = Platform { dma_read, dma_write, fifos, ..platform };
+    let numbers: [(&str, f64, f64); 6] = [
+        ("dma_read.chunk_ns", 0.5, 50.0),
+        ("dma_write.chunk_ns", 0.5, 50.0),
+        ("dma_read.segment_ns", 10.0, 5000.0),
+        ("dma_write.segment_ns", 10.0, 5000.0),
+        ("dma_read.many_lines_ns", 1.0, 200.0),
+        ("dma_write.many_lines_ns", 1.0, 200.0),
+    ];
+    let choices: [(&str, &[f64]); 5] = [
+        ("dma_read.chunk_bytes", &[8.0, 64.0, 128.0, 512.0]),
+        ("dma_write.chunk_bytes", &[8.0, 64.0, 128.0, 512.0]),
+        ("dma_read.segment_bytes", &[64.0, 100.0, 1024.0, 65536.0]),
+        ("dma_write.segment_bytes", &[64.0, 100.0, 1024.0, 65536.0]),
+        ("fifos.beat_ns", &[0.5, 4.0, 20.0, 40.0, 100.0]),
+    ];
+    draw(&mut platform, random, &numbers, &choices);
+    platform
+}
+
+/// The same as [`platform`], and half of what calls take drawn too.
+pub fn platform_with_driver(random: &mut Random) -> Platform {
+    let mut platform = platform(random);
+    let numbers: [(&str, f64, f64); 7] = [
+        ("dma.start_ns", 1.0, 1000.0),
+        ("root_complex.core_round_trip_ns", 20.0, 400.0),
+        ("driver.call_ns", 50.0, 1000.0),
+        ("driver.pin_page_ns", 10.0, 500.0),
+        ("driver.build_descriptor_ns", 1.0, 500.0),
+        ("driver.interrupt_ns", 20.0, 5000.0),
+        ("driver.wake_ns", 100.0, 5000.0),
+    ];
+    let choices: [(&str, &[f64]); 3] = [
+        ("dma.descriptor_entry_bytes", &[8.0, 16.0, 32.0, 64.0]),
+        ("dma.prefetch_descriptors", &[1.0, 2.0, 4.0, 16.0, 64.0]),
+        ("driver.copy_bytes", &[4.0, 8.0, 16.0]),
+    ];
+    draw(&mut platform, random, &numbers, &choices);
+    platform
+}
+
+/// Draws half of these numbers.
+fn draw(platform: &mut Platform, random: &mut Random, numbers: &[(&str, f64, f64)], choices: &[(&str, &[f64])]) {
+    for (key, least, most) in numbers {
+        if random.below(2) == 0 {
+            set(platform, key, random.between(*least, *most));
+        }
+    }
+    for (key, from) in choices {
+        if random.below(2) == 0 {
+            set(platform, key, random.pick(from));
+        }
+    }
+}
+
+pub fn set(platform: &mut Platform, key: &str, value: f64) {
+    if let Ok(changed) = platform.with(key, value, Origin::Assumed("drawn".to_owned())) {
+        *platform = changed;
+    }
+}
+
+pub fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
+    let card = random.below(u64::from(cards)) as u32;
+    let bytes = random.pick(&[1, 8, 63, 64, 65, 128, 256, 500, 512, 1024, 4096, 16384]);
+    let count = random.pick(&[1, 7, 32, 100]);
+    let window = Window { offset: random.pick(&[0, 0, 0, 4, 64, 100]), len: 1 << 20, pattern: Pattern::Sequential };
+    let host = Transfer { card, verb: Verb::Store, partner: Partner::Host, bytes, count, window, under_way: None };
+    match random.below(if cards > 1 { 4 } else { 3 }) {
+        0 => (host, "writes to host memory"),
+        1 => (Transfer { verb: Verb::Load, ..host }, "reads of host memory"),
+        2 => (Transfer { verb: Verb::Load, under_way: Some(1), ..host }, "reads one at a time"),
+        _ => {
+            let other = (card + 1 + random.below(u64::from(cards) - 1) as u32) % cards;
+            // The window of the preset that has peers.
+            let window = Window { offset: (8 << 20) + window.offset, ..window };
+            (Transfer { window, partner: Partner::Peer { card: other, bar: 0 }, ..host }, "writes to a peer")
+        }
+    }
+}
+
+/// A platform with several cards.
+pub fn platform_with_peers(random: &mut Random) -> Platform {
+    loop {
+        let drawn = platform(random);
+        if drawn.cards() > 1 {
+            break drawn;
+        }
+    }
+}
+
+/// The same with half of the cards below a root port of their own, or ports that redirect requests, and a root complex of
+/// any kind between.
+pub fn by_the_root(mut platform: Platform, random: &mut Random) -> Platform {
+    if random.below(2) == 0 {
+        "root".clone_into(&mut platform.switches[2].below);
+    } else {
+        // One root port, and every port that looks down redirects what comes up.
+        let ports = platform.port_names().into_iter().filter(|port| port.starts_with('r') && port.contains('/'));
+        for port in ports.filter(|port| !port.starts_with("root")).collect::<Vec<_>>() {
+            platform = platform.with_acs_redirect(&port, true, Origin::Assumed("drawn".to_owned())).unwrap();
+        }
+    }
+    set(&mut platform, "root_complex.peer_forward_ns", random.between(1.0, 1000.0));
+    let choices: [(&str, &[f64]); 2] = [
+        ("root_complex.peer_read_bytes", &[0.0, 64.0, 64.0, 128.0, 256.0]),
+        ("root_complex.peer_tags", &[1.0, 4.0, 16.0, 256.0]),
+    ];
+    draw(&mut platform, random, &[], &choices);
+    platform.root_complex.peer_in_order.value = random.below(2) == 0;
+    platform
+}
+
+/// A read of another card's storage, all at once or so many at a time.
+pub fn read_of_peer(random: &mut Random, platform: &Platform) -> Transfer {
+    let (mut drawn, _) = transfer(random, 1);
+    let card = random.below(u64::from(platform.cards())) as u32;
+    let other = (card + 1 + random.below(u64::from(platform.cards()) - 1) as u32) % platform.cards();
+    drawn.window.offset += 8 << 20;
+    let under_way = random.pick(&[None, None, Some(1)]);
+    Transfer { card, verb: Verb::Load, partner: Partner::Peer { card: other, bar: 0 }, under_way, ..drawn }
+}
+
+/// Writes to host memory, each followed by a read of the same bytes, one at a time.
+pub fn pairs(random: &mut Random, cards: u32) -> WriteRead {
+    let (drawn, _) = transfer(random, cards);
+    let window = Window { offset: random.pick(&[0, 4, 64, 4000]), ..drawn.window };
+    let (verb, partner, count) = (Verb::Store, Partner::Host, random.pick(&[1, 7]));
+    WriteRead {
+        write: Transfer { verb, partner, window, count, under_way: Some(1), ..drawn },
+        read: window,
+        is_mixed: false,
+    }
+}

@@ -1,0 +1,28 @@
+//! How many bytes a second does a card read from another card?
+//!
+//! Traffic: `MRd` up from one card and down to the other, `CplD` the same way back, by the lowest switch above both, or by the root
+//! complex.
+//! Unit: bytes per second, until the last byte is in the card that asked.
+//! Spoiled by: too few tags or too small requests for the latency; a card that reads its own storage slowly; ACS redirect.
+//! Method: transfers of one size, one behind the other through the other's storage, as many under way as there are tags; the
+//! device keeps the time.
+
+use crate::dma;
+use crate::question::Question;
+use lanemark_machine::Verb;
+use lanemark_record::Quantity;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "peer_read_bandwidth",
+    summary: "bytes per second a card reads from another card, by size",
+    quantity: Quantity::Bandwidth,
+    cases: |facts, axes| dma::with_peers(facts, axes, Verb::Load, &dma::SIZES),
+    plan: |case, passes| dma::plan(case, dma::transfers(case), passes),
+    simulated_passes: |_| 1,
+    most_passes: |_| 4096,
+    accesses_per_pass: dma::transfers,
+    ask: None,
+    is_usual: true,
+    left_out: |_| None,
+};

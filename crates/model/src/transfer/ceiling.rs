@@ -1,0 +1,63 @@
+//! What no transfer of a device can exceed: its links.
+
+use super::Way;
+use crate::ceiling::Ceiling;
+use crate::path::{Hop, LinkName};
+use lanemark_machine::{Partner, Transfer, Verb};
+use lanemark_platform::Platform;
+use lanemark_units::Rate;
+
+/// The most bytes a second that such transfers move: the payload of one of them over the least time of its packets on the
+/// slowest link of the way; of completions for reads.
+pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
+    let way = Way::of(platform, transfer)?;
+    let hop = way.path.hops.iter().max_by_key(|hop| way.least_time(hop))?;
+    let rate = Rate::over(transfer.bytes, way.least_time(hop))?;
+    let payload = way.payload_bytes.min(u32::try_from(transfer.bytes).unwrap_or(u32::MAX));
+    let Hop { generation, lanes, .. } = hop;
+    let packet = match (transfer.verb, transfer.partner) {
+        (Verb::Store, Partner::Host) => "MWr",
+        (Verb::Store, Partner::Peer { .. }) => "MWr to a peer",
+        (Verb::Load, _) => "CplD",
+    };
+    let direction = match (transfer.verb, transfer.partner) {
+        (Verb::Store, Partner::Host) => " upstream",
+        (Verb::Load, Partner::Host) => " downstream",
+        (Verb::Load, Partner::Peer { .. }) => " from a peer",
+        _ => "",
+    };
+    Some(Ceiling { rate, because: format!("{generation} {lanes}, {packet} of {payload} B{direction}") })
+}
+
+/// The same of several that go at once: none is faster than alone, and those that share a link no faster together than it
+/// carries the packets of one of them. Links are taken in the order of what they take away; each flow counts once.
+pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Option<Ceiling> {
+    let ways = transfers.iter().map(|transfer| Way::of(platform, transfer)).collect::<Option<Vec<Way>>>()?;
+    let alone = transfers.iter().map(|transfer| Some(ceiling(platform, transfer)?.rate.bytes_per_s()));
+    let alone = alone.collect::<Option<Vec<f64>>>()?;
+    let names: Vec<&LinkName> = ways.iter().flat_map(|way| &way.path.hops).map(|hop| &hop.name).collect();
+    let mut left: Vec<usize> = (0..ways.len()).collect();
+    let (mut most, mut shared) = (0.0, Vec::new());
+    loop {
+        // What each link takes away from the flows that are left.
+        let best = names.iter().filter_map(|name| {
+            let on = |flow: &usize| ways[*flow].path.hops.iter().find(|hop| hop.name == **name).map(|hop| (*flow, hop));
+            let flows: Vec<(usize, &Hop)> = left.iter().filter_map(on).collect();
+            let rate_of =
+                |(flow, hop): &(usize, &Hop)| transfers[*flow].bytes as f64 * 1e9 / ways[*flow].least_time(hop).as_ns();
+            let carries = flows.iter().map(rate_of).fold(0.0, f64::max);
+            let saved = flows.iter().map(|(flow, _)| alone[*flow]).sum::<f64>() - carries;
+            let flows: Vec<usize> = flows.into_iter().map(|(flow, _)| flow).collect();
+            (flows.len() > 1 && saved > 0.0).then_some((saved, carries, flows, name))
+        });
+        let Some((_, carries, flows, name)) = best.max_by(|one, other| one.0.total_cmp(&other.0)) else { break };
+        most += carries;
+        left.retain(|flow| !flows.contains(flow));
+        shared.push(format!("{} of {} flows share the link {name}", flows.len(), transfers.len()));
+    }
+    most += left.iter().map(|flow| alone[*flow]).sum::<f64>();
+    if !left.is_empty() {
+        shared.push(format!("{} alone", left.len()));
+    }
+    Some(Ceiling { rate: Rate::from_bytes_per_s(most)?, because: shared.join(", ") })
+}

@@ -1,0 +1,78 @@
+//! What reads of a peer meet that reads of host memory do not: a root complex between, and credits of many links.
+
+use super::{Way, in_dws};
+use crate::path::Path;
+use lanemark_machine::{Partner, Verb};
+use lanemark_platform::PeerWay;
+use lanemark_units::Ticks;
+use lanemark_wire::Chunk;
+
+impl Way<'_> {
+    /// What a root complex makes of a read of a peer; everything else stays whole.
+    pub(super) fn root_pieces(&self, chunk: Chunk) -> Vec<Chunk> {
+        let root = &self.platform.root_complex;
+        if !self.is_split_at_root() {
+            return vec![chunk];
+        }
+        let most = u64::from(root.peer_read_bytes.value.max(self.platform.link.rcb_bytes.value));
+        let end = chunk.address + u64::from(chunk.bytes);
+        let ends = (chunk.address / most + 1..=(end - 1) / most).map(|place| place * most).chain([end]);
+        let mut address = chunk.address;
+        ends.map(|end| {
+            let piece = Chunk { address, bytes: (end - address) as u32 };
+            address = end;
+            piece
+        })
+        .collect()
+    }
+
+    /// Whether these are reads of a peer below another root port, whose root complex splits them.
+    pub(super) fn is_split_at_root(&self) -> bool {
+        let Partner::Peer { card, .. } = self.transfer.partner else { return false };
+        let way = self.platform.peer_way(self.transfer.card as usize, card as usize);
+        let splits = self.platform.root_complex.peer_read_bytes.value > 0;
+        splits && self.transfer.verb == Verb::Load && way == Some(PeerWay::ByRoot)
+    }
+
+    /// Whether these are reads of a peer that go by the root complex, where pieces, tags, credits and what acknowledges them
+    /// are in each other's way: no term has all of that.
+    pub(super) fn reads_by_root(&self) -> bool {
+        let (Partner::Peer { card, .. }, Verb::Load) = (self.transfer.partner, self.transfer.verb) else {
+            return false;
+        };
+        self.platform.peer_way(self.transfer.card as usize, card as usize) == Some(PeerWay::ByRoot)
+    }
+
+    /// From a read that the root complex makes for a card until it is answered there.
+    pub(super) fn root_loop(&self, piece: Chunk, at_end: Ticks) -> Option<Ticks> {
+        let Partner::Peer { card, .. } = self.transfer.partner else { return Some(Ticks::ZERO) };
+        let (down, up) = (Path::down(self.platform, card)?, Path::up(self.platform, card)?);
+        let back = up.unloaded(3, in_dws(piece).min(self.payload_bytes));
+        Some(down.unloaded(self.header_dw, 0) + at_end + self.platform.endpoint.egress_ns.value + back)
+    }
+
+    /// Of the way of a read through a root complex, what is before that and behind it; of its own data, the least.
+    pub(super) fn besides_root(&self) -> Ticks {
+        if !self.is_split_at_root() {
+            return Ticks::ZERO;
+        }
+        let root = self.platform.root_complex.peer_forward_ns.value;
+        let card = self.transfer.card;
+        let (Some(up), Some(down)) = (Path::up(self.platform, card), Path::down(self.platform, card)) else {
+            return Ticks::ZERO;
+        };
+        let endpoint = &self.platform.endpoint;
+        let there = endpoint.egress_ns.value + up.unloaded(self.header_dw, 0) + root;
+        there + root + down.unloaded(3, 4) + endpoint.ingress_ns.value + self.beats(3, 4)
+    }
+
+    /// How long as many reads of a peer wait for credits of the link where that is longest.
+    pub(super) fn waits_for_read_credits(&self, reads: f64) -> f64 {
+        let (Partner::Peer { card, .. }, Verb::Load) = (self.transfer.partner, self.transfer.verb) else { return 0.0 };
+        let Some(to) = Path::between(self.platform, self.transfer.card, card) else { return 0.0 };
+        let waits = to
+            .read_credits(self.header_dw)
+            .map(|(granted, round_trip)| ((reads - 1.0) / f64::from(granted)).floor().max(0.0) * round_trip.as_ns());
+        waits.fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,250 @@
+//! What goes wrong on a simulated platform: sections `[[fault]]`, and the same as a word of a command line.
+
+use super::{Key, Kind, Raw, Section, Value};
+use crate::check::ports_where_tlps_end;
+use crate::read::Notes;
+use crate::{Origin, Param, Platform};
+use lanemark_units::Ticks;
+use std::fmt;
+use std::str::FromStr;
+
+words! {
+    /// What goes wrong.
+    FaultKind {
+        /// A request is refused: Unsupported Request.
+        Unsupported = "unsupported",
+        /// A request is given up: Completer Abort.
+        Abort = "abort",
+        /// A TLP with data comes poisoned: its EP bit is set.
+        Poisoned = "poisoned",
+        /// The digest of a TLP does not fit it.
+        Ecrc = "ecrc",
+        /// No read is answered any more.
+        Stuck = "stuck",
+        /// Nothing leaves the receive buffer any more, and no credit comes back.
+        NoCredits = "no_credits",
+        /// The link goes down.
+        LinkDown = "link_down",
+        /// What hangs on the link is pulled out, for good.
+        Removed = "removed",
+    }
+}
+
+section! {
+    /// Something that goes wrong at a port, once.
+    Fault ["fault"] {
+        text {
+            /// How messages call it.
+            name,
+            /// The port that takes the TLPs which it is about: a slot (`card` without any), a switch for its upstream port, or `ABOVE/BELOW` for the port of a switch or of `root` that one of them hangs on.
+            port,
+        }
+        /// What goes wrong.
+        kind: FaultKind = Kind::Choice(FaultKind::WORDS);
+        /// To which TLP it happens that comes to the port by its link, of those to which it can: 1 is the first.
+        tlp: u64 = Kind::Count(1, 1 << 40), default "1" because "the first one";
+        /// From when on these are counted, since the machine was switched on; for a link that goes down at the first, when it does.
+        at_ns: Ticks = Kind::Ns(1e15), default "0" because "from the beginning";
+        /// How long a link stays down; 0 for good.
+        down_ns: Ticks = Kind::Ns(1e15), default "0" because "nobody brings it back";
+    }
+}
+
+impl FaultKind {
+    /// Whether it is about the whole link, both ways.
+    #[must_use]
+    pub const fn is_of_link(self) -> bool {
+        matches!(self, FaultKind::LinkDown | FaultKind::Removed)
+    }
+
+    /// Whether it happens where TLPs come to their end, and not at ports of switches.
+    const fn is_at_the_end(self) -> bool {
+        !self.is_of_link() && !matches!(self, FaultKind::NoCredits)
+    }
+}
+
+/// A text that is no fault.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "'{text}' is no fault: {because}; one looks like poisoned@card:3 (the third TLP with data), link_down@card:2000ns or link_down@card:2000ns+500ns"
+)]
+pub struct NoFault {
+    /// What was given.
+    pub text: String,
+    /// What of it is wrong.
+    pub because: String,
+}
+
+/// Characters of a wrong text that are shown.
+const MOST_SHOWN: usize = 60;
+
+/// `KIND@PORT[:WHEN]`, where `WHEN` is the number of a TLP, or a time as `2000ns`, for links with how long they stay down:
+/// `2000ns+500ns`.
+///
+/// ```
+/// use lanemark_platform::{Fault, FaultKind};
+/// let fault: Fault = "poisoned@card:3".parse()?;
+/// assert_eq!((fault.kind.value, fault.port.as_str(), fault.tlp.value), (FaultKind::Poisoned, "card", 3));
+/// let down: Fault = "link_down@root/card:2000ns+500ns".parse()?;
+/// assert_eq!((down.at_ns.value.as_ns(), down.down_ns.value.as_ns()), (2000.0, 500.0));
+/// assert!("link_down@card:2000".parse::<Fault>().is_ok(), "the two thousandth TLP");
+/// assert!("link_down@card:2000us".parse::<Fault>().is_err());
+/// # Ok::<(), lanemark_platform::NoFault>(())
+/// ```
+impl FromStr for Fault {
+    type Err = NoFault;
+
+    fn from_str(text: &str) -> Result<Fault, NoFault> {
+        parse(text).map_err(|because| NoFault { text: text.chars().take(MOST_SHOWN).collect(), because })
+    }
+}
+
+fn parse(text: &str) -> Result<Fault, String> {
+    let (kind, place) = text.split_once('@').ok_or("it names no port behind an @")?;
+    let known = || format!("kinds are {}", FaultKind::WORDS.join(", "));
+    let word = FaultKind::WORDS.iter().find(|word| **word == kind).ok_or_else(known)?;
+    let kind = FaultKind::from_raw(&Raw::Word(word)).ok_or_else(known)?;
+    let (port, when) = place.split_once(':').map_or((place, None), |(port, when)| (port, Some(when)));
+    if port.is_empty() {
+        return Err("it names no port behind an @".to_owned());
+    }
+    let (mut tlp, mut at_ns, mut down_ns) = (1.0, 0.0, 0.0);
+    if let Some(when) = when {
+        let (start, span) = when.split_once('+').map_or((when, None), |(start, span)| (start, Some(span)));
+        if start.ends_with("ns") {
+            at_ns = time(start)?;
+        } else {
+            let wrong = |_| format!("'{start}' is no number of a TLP and no time in ns");
+            tlp = f64::from(start.parse::<u32>().map_err(wrong)?);
+        }
+        down_ns = span.map_or(Ok(0.0), time)?;
+    }
+    Ok(Fault {
+        name: text.to_owned(),
+        port: port.to_owned(),
+        kind: said(kind),
+        tlp: number("tlp", tlp)?,
+        at_ns: number("at_ns", at_ns)?,
+        down_ns: number("down_ns", down_ns)?,
+    })
+}
+
+fn time(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}' is no time in ns");
+    text.strip_suffix("ns").and_then(|ns| ns.parse().ok()).ok_or_else(wrong)
+}
+
+fn said<T>(value: T) -> Param<T> {
+    Param { value, origin: Origin::Assumed("given with --fault on the command line".to_owned()), line: 0 }
+}
+
+/// A value that the key of this name takes.
+fn number<T: Value>(name: &str, value: f64) -> Result<Param<T>, String> {
+    let key = Fault::KEYS.iter().find(|key| key.name == name);
+    let taken = key.and_then(|key| T::from_raw(&key.kind.take_f64(value)?));
+    let wanted = || format!("its {name} {}", key.map_or_else(String::new, |key| key.kind.wanted()));
+    taken.map(said).ok_or_else(wanted)
+}
+
+impl fmt::Display for Fault {
+    /// As the command line takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.kind.value.word(), self.port)?;
+        match (self.tlp.value, self.at_ns.value) {
+            (1, Ticks::ZERO) => {}
+            (1, at) => write!(f, ":{}ns", at.as_ns())?,
+            (tlp, _) => write!(f, ":{tlp}")?,
+        }
+        if self.down_ns.value > Ticks::ZERO { write!(f, "+{}ns", self.down_ns.value.as_ns()) } else { Ok(()) }
+    }
+}
+
+/// Each fault is at a port that is there, where it can happen, and says nothing that its kind has not.
+pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
+    let names = platform.port_names();
+    let ends = ports_where_tlps_end(platform);
+    for fault in &platform.faults {
+        let (kind, port) = (fault.kind.value, &fault.port);
+        let mut note = |key: &str, line, message| notes.at_line(line, format!("fault.{}.{key}", fault.name), message);
+        let line = fault.kind.line;
+        if !names.contains(port) {
+            note("port", line, format!("is {port:?}, no port of this platform; its ports: {}", names.join(", ")));
+        } else if kind.is_at_the_end() && !ends.contains(port) {
+            let message = format!(
+                "is {port}, a port of a switch; {} happens where TLPs come to their end: {}",
+                kind.word(),
+                ends.join(", ")
+            );
+            note("port", line, message);
+        }
+        if fault.down_ns.value > Ticks::ZERO && kind != FaultKind::LinkDown {
+            note(
+                "down_ns",
+                fault.down_ns.line,
+                format!("is of {} only, and this is {}", FaultKind::LinkDown.word(), kind.word()),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Fault, FaultKind, preset};
+
+    fn refused(text: &str) -> String {
+        text.parse::<Fault>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_kind_is_read_as_it_is_printed() {
+        for word in FaultKind::WORDS {
+            for when in ["", ":2", ":2000ns", ":2000.5ns+500ns", ":7+500ns"] {
+                let text = format!("{word}@rc47a/fpga0{when}");
+                assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
+            }
+        }
+        assert_eq!("abort@card:1".parse::<Fault>().unwrap().to_string(), "abort@card");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_text_is_said() {
+        for (text, because) in [
+            ("poisoned", "it names no port behind an @"),
+            ("poisoned@", "it names no port behind an @"),
+            ("broken@card", "kinds are unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down, removed"),
+            ("poisoned@card:x", "'x' is no number of a TLP and no time in ns"),
+            ("poisoned@card:0", "its tlp must be a whole number from 1"),
+            ("poisoned@card:-1ns", "its at_ns must be nanoseconds from 0"),
+            ("link_down@card:5ns+5", "'5' is no time in ns"),
+        ] {
+            assert!(refused(text).starts_with(&format!("'{text}' is no fault: {because}")), "{}", refused(text));
+        }
+    }
+
+    #[test]
+    fn a_fault_is_at_a_port_that_is_there_and_where_it_can_happen() {
+        let rosta = preset("rosta-virtex7").unwrap().unwrap();
+        let with = |text: &str| rosta.with_fault(text.parse().unwrap()).map_err(|error| error.to_string());
+        let unknown = with("abort@fpga8").unwrap_err();
+        assert!(
+            unknown.contains("fault.abort@fpga8.port: is \"fpga8\", no port of this platform; its ports: root/rha25, "),
+            "{unknown}"
+        );
+        let switch = with("abort@rc47a").unwrap_err();
+        assert!(
+            switch.contains(
+                "is rc47a, a port of a switch; abort happens where TLPs come to their end: root/rha25, fpga0, "
+            ),
+            "{switch}"
+        );
+        assert!(with("removed@fpga0+5ns").is_err());
+        for right in ["abort@fpga0", "abort@root/rha25", "link_down@rc47a:5ns+5ns", "no_credits@rc47a/fpga0"] {
+            assert_eq!(with(right).unwrap().faults.len(), 1, "{right}");
+        }
+        let twice = rosta.with_fault("removed@fpga0:5".parse().unwrap()).unwrap();
+        assert_eq!(twice.with_fault("abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);
+        assert!(
+            with("removed@fpga0:5+5ns").unwrap_err().contains("down_ns: is of link_down only, and this is removed")
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! How far and how densely devices move bytes, where somebody asked for something else than usual.
+
+use lanemark_units::format_size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What somebody asked for of devices' transfers; all that nobody asked for is the question's own choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reach {
+    /// Bytes at the other end that each flow goes over.
+    pub window_bytes: Option<u64>,
+    /// Whether transfers begin anywhere in them, instead of one behind the other.
+    pub is_random: bool,
+    /// Transfers under way at once, at the most.
+    pub outstanding: Option<u32>,
+    /// Channels of each card that its transfers are dealt to.
+    pub channels: Option<u32>,
+}
+
+impl Reach {
+    /// Whether nobody asked for anything.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Reach::default()
+    }
+}
+
+impl std::fmt::Display for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_random {
+            f.write_str(", at random")?;
+        }
+        if let Some(bytes) = self.window_bytes {
+            write!(f, ", in {}", format_size(bytes))?;
+        }
+        if let Some(most) = self.outstanding {
+            write!(f, ", {most} outstanding")?;
+        }
+        self.channels.map_or(Ok(()), |channels| write!(f, ", on {channels} channels"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reach_reads_as_what_was_asked_for() {
+        let reach = Reach { window_bytes: Some(65536), is_random: true, outstanding: Some(4), channels: Some(2) };
+        assert_eq!(reach.to_string(), ", at random, in 64KiB, 4 outstanding, on 2 channels");
+        assert!(!Reach { is_random: true, ..Reach::default() }.is_usual());
+        assert!(Reach::default().is_usual() && Reach::default().to_string().is_empty());
+    }
+}

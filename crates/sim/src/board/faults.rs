@@ -1,0 +1,483 @@
+//! What goes wrong on a board: faults of the platform meet TLPs, ports notice, requesters give up.
+//!
+//! Whatever crosses a link is looked at where it arrives, if the platform has faults at all. What is wrong with one TLP goes
+//! with it ([`Flaw`]) to its end: a request is refused by whom it asks, data are dropped by whom they are for. What is on a
+//! link that is down is lost; what a port keeps in its buffer never leaves it. A read that loses its request or a completion
+//! so is given up when its requester's time is over; nobody needs a timer for any other, because every other one is answered.
+//!
+//! Source: PCI Express Base Specification 6.0, sections 2.7 (poison, digest), 2.8 (completion timeout), 2.9 (a link that is
+//! down) and 6.2 (errors).
+
+use super::{Board, BoardError, FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
+use crate::engine::Slot;
+use crate::noticed::{Noticed, PortLimit};
+use crate::part::link::Sent;
+use crate::ports::{Port, root_input};
+use crate::tlp::{Flaw, Tlp, TlpKind};
+use crate::topology::End;
+use lanemark_platform::{Fault, FaultKind, Platform};
+use lanemark_units::Ticks;
+use lanemark_wire::FlowClass;
+use lanemark_wire::config::AerError;
+use std::collections::BTreeMap;
+
+/// What becomes of a TLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It goes on, with this wrong with it.
+    GoesOn(Flaw),
+    /// The link is down since then; whether it is the first that finds it so.
+    Lost { since: Ticks, is_first: bool },
+    /// It stays in the receive buffer.
+    Withheld,
+}
+
+/// A fault of the platform, on its way to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Armed {
+    kind: FaultKind,
+    /// The direction whose receiver is the port.
+    direction: usize,
+    /// TLPs to come until it happens, that one too.
+    left: u64,
+    /// They count from then on.
+    from: Ticks,
+    /// How long a link stays down.
+    down: Ticks,
+    /// When it happened, if it has.
+    since: Option<Ticks>,
+    /// Whether nothing more comes of it.
+    is_over: bool,
+    /// Whether somebody has noticed.
+    is_noticed: bool,
+}
+
+impl Armed {
+    fn new(fault: &Fault, ports: &[[PortLimit; 2]]) -> Option<Armed> {
+        let kind = fault.kind.value;
+        let (left, from, down) = (fault.tlp.value, fault.at_ns.value, fault.down_ns.value);
+        Some(Armed {
+            kind,
+            direction: ports.iter().position(|[_, to]| to.name == fault.port)?,
+            left,
+            from,
+            down: if down == Ticks::ZERO { Ticks::NEVER } else { down },
+            // Nothing need come for a link to go down at its time.
+            since: (kind.is_of_link() && left == 1).then_some(from),
+            is_over: false,
+            is_noticed: false,
+        })
+    }
+
+    /// Whether it can happen to a TLP of this kind.
+    const fn is_for(&self, kind: TlpKind) -> bool {
+        match self.kind {
+            FaultKind::Unsupported | FaultKind::Abort => matches!(kind, TlpKind::MRd | TlpKind::MWr),
+            FaultKind::Poisoned => matches!(kind, TlpKind::MWr | TlpKind::CplD),
+            FaultKind::Stuck => matches!(kind, TlpKind::MRd),
+            FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => true,
+        }
+    }
+
+    /// Counts a TLP and says whether it is the one.
+    fn is_now(&mut self, kind: TlpKind, arrives: Ticks) -> bool {
+        if self.since.is_some() || !self.is_for(kind) || arrives < self.from {
+            return false;
+        }
+        self.left -= 1;
+        if self.left == 0 {
+            self.since = Some(arrives);
+        }
+        self.left == 0
+    }
+
+    /// What it does to a TLP that went at `went` in this direction.
+    ///
+    /// `ends_here` if it goes no further: what is wrong with a TLP is wrong where it comes to its end.
+    fn fate(&mut self, direction: usize, went: Ticks, sent: &Sent, ends_here: bool) -> Option<Fate> {
+        if self.is_over || direction / 2 != self.direction / 2 {
+            return None;
+        }
+        let is_here = direction == self.direction;
+        if self.kind.is_of_link() {
+            let _ = is_here && self.is_now(sent.tlp.kind, sent.arrives);
+            let since = self.since.filter(|since| *since <= sent.arrives)?;
+            if Ticks(since.0.saturating_add(self.down.0)) <= went {
+                self.is_over = true;
+                return None;
+            }
+            let is_first = !std::mem::replace(&mut self.is_noticed, true);
+            return Some(Fate::Lost { since, is_first });
+        }
+        let is_its_end = ends_here || self.kind == FaultKind::NoCredits;
+        if !is_here || !self.is_for(sent.tlp.kind) || !is_its_end {
+            return None;
+        }
+        if self.since.is_none() && !self.is_now(sent.tlp.kind, sent.arrives) {
+            return None;
+        }
+        let flaw = match self.kind {
+            FaultKind::Stuck => return Some(Fate::GoesOn(Flaw::Unanswered)),
+            FaultKind::NoCredits => return Some(Fate::Withheld),
+            FaultKind::Unsupported => Flaw::Unsupported,
+            FaultKind::Abort => Flaw::Abort,
+            FaultKind::Poisoned => Flaw::Poisoned,
+            FaultKind::Ecrc => Flaw::BadEcrc,
+            FaultKind::LinkDown | FaultKind::Removed => return None,
+        };
+        self.is_over = true;
+        Some(Fate::GoesOn(flaw))
+    }
+}
+
+/// TLPs that stay in the receive buffer of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Withheld {
+    /// The port, and that at the other end, which waits for credits.
+    pub port: String,
+    /// See `port`.
+    pub sender: String,
+    /// When the first of them came.
+    pub since: Ticks,
+    /// The first of them; its payload slot is no longer valid.
+    pub first: Tlp,
+    /// How many of each class, by [`FlowClass`].
+    pub tlps: [u64; FlowClass::ALL.len()],
+    /// How many more wait at the sender.
+    pub waiting: usize,
+    direction: usize,
+}
+
+/// TLPs that found a link down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutOff {
+    /// The port above the link.
+    pub port: String,
+    /// What hangs below it.
+    pub below: String,
+    /// Since when it is down.
+    pub since: Ticks,
+    /// The first of them; its payload slot is no longer valid.
+    pub first: Tlp,
+    /// When it came there.
+    pub at: Ticks,
+    /// How many there were.
+    pub tlps: u64,
+}
+
+/// Faults, and what came of them that no port notices.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    armed: Vec<Armed>,
+    withheld: Vec<Withheld>,
+    cut_off: Option<CutOff>,
+    /// Reads that will never be answered, by the time at which their requester gives them up, requester and tag.
+    given_up: BTreeMap<(Ticks, u16, u16), Tlp>,
+    /// How long cores, and cards, wait.
+    timeouts: [Ticks; 2],
+}
+
+impl Faults {
+    /// Those of a platform whose directions have these ports; `None` if there are none.
+    pub(crate) fn new(platform: &Platform, ports: &[[PortLimit; 2]]) -> Option<Box<Faults>> {
+        let timeouts =
+            [platform.root_complex.completion_timeout_ns.value, platform.endpoint.completion_timeout_ns.value];
+        let mut armed: Vec<Armed> = platform.faults.iter().filter_map(|fault| Armed::new(fault, ports)).collect();
+        // What is lost on a link has nothing else happen to it.
+        armed.sort_by_key(|fault| !fault.kind.is_of_link());
+        (!armed.is_empty()).then(|| Box::new(Faults { armed, timeouts, ..Faults::default() }))
+    }
+
+    /// The links were reset: what a receiver kept is gone, and it and whatever did not answer work again. A link that is
+    /// down stays so.
+    fn reset(&mut self) {
+        (self.withheld, self.cut_off, self.given_up) = (Vec::new(), None, BTreeMap::new());
+        for fault in self.armed.iter_mut().filter(|fault| fault.since.is_some() && !fault.kind.is_of_link()) {
+            fault.is_over = true;
+        }
+    }
+}
+
+impl Board {
+    /// What becomes of a TLP that arrives: the TLP with what is wrong with it, or nothing if it gets no further.
+    #[cold]
+    pub(super) fn befall(&mut self, direction: usize, sent: &Sent) -> Option<Tlp> {
+        let (now, ends_here) = (self.now, self.ends_at(direction, &sent.tlp));
+        // Every fault counts every TLP; of those that meet in one, the first has it.
+        let mut fate = None;
+        for fault in &mut self.faults.as_mut()?.armed {
+            fate = fate.or(fault.fate(direction, now, sent, ends_here));
+        }
+        match fate {
+            None => Some(sent.tlp),
+            Some(Fate::GoesOn(flaw)) => Some(Tlp { flaw, ..sent.tlp }),
+            Some(Fate::Withheld) => {
+                self.withhold(direction, sent);
+                None
+            }
+            Some(Fate::Lost { since, is_first }) => {
+                if is_first {
+                    // The port above is the one that is still there to notice.
+                    self.note(AerError::SurpriseDown, [direction & !1, 0], since, &sent.tlp);
+                }
+                self.cut_off(direction, since, sent);
+                None
+            }
+        }
+    }
+
+    /// Whether a TLP that comes by this direction goes no further.
+    fn ends_at(&self, direction: usize, tlp: &Tlp) -> bool {
+        match self.directions[direction].to {
+            End::Endpoint(_) => true,
+            End::Switch { .. } => false,
+            End::Root(_) => matches!(tlp.requester, OUTSIDE | ROOT_COMPLEX) || self.root_routes.below(tlp).is_none(),
+        }
+    }
+
+    /// A TLP stays in the receive buffer of a port, and its credits with it.
+    fn withhold(&mut self, direction: usize, sent: &Sent) {
+        let [from, to] = &self.ports[direction];
+        let Some(faults) = &mut self.faults else { return };
+        if !faults.withheld.iter().any(|held| held.direction == direction) {
+            let (port, sender) = (to.name.clone(), from.name.clone());
+            let (since, first, tlps) = (sent.arrives, sent.tlp, [0; FlowClass::ALL.len()]);
+            faults.withheld.push(Withheld { port, sender, since, first, tlps, waiting: 0, direction });
+        }
+        if let Some(held) = faults.withheld.iter_mut().find(|held| held.direction == direction) {
+            held.tlps[sent.tlp.kind.class() as usize] += 1;
+        }
+        self.slab.give_back(sent.tlp.payload);
+        self.give_up_later(&sent.tlp);
+    }
+
+    /// A TLP finds its link down: the port above answers what goes down and wants an answer, and drops all else.
+    fn cut_off(&mut self, direction: usize, since: Ticks, sent: &Sent) {
+        let [above, below] = &self.ports[direction & !1];
+        let (port, below) = (above.name.clone(), below.name.clone());
+        self.has_failed = true;
+        if let Some(faults) = &mut self.faults {
+            let (first, at) = (sent.tlp, self.now);
+            faults.cut_off.get_or_insert(CutOff { port, below, since, first, at, tlps: 0 }).tlps += 1;
+        }
+        self.lose(direction, &sent.tlp);
+        match sent.tlp.kind {
+            TlpKind::MRd if direction.is_multiple_of(2) => self.refuse_above(direction, &sent.tlp),
+            _ => self.give_up_later(&sent.tlp),
+        }
+    }
+
+    /// The port above a link that is down answers a read: Unsupported Request.
+    fn refuse_above(&mut self, direction: usize, read: &Tlp) {
+        let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw: Flaw::Unsupported, ..*read };
+        match self.directions[direction].from {
+            End::Root(port) => {
+                if refusal.requester == ROOT_COMPLEX {
+                    return self.refuse_peer(port, refusal);
+                }
+                if let Some(other) = self.root_routes.below(&refusal) {
+                    return self.offer(2 * other, root_input::PEERS + port, self.now, refusal);
+                }
+                let upstream = &mut self.roots[port].upstream;
+                upstream.send(self.now.max(upstream.last_due()), refusal);
+                let due = upstream.due();
+                self.set(Port::Return(port), due);
+            }
+            End::Switch { switch, port } => {
+                let towards = self.switches[switch].routes.below(&refusal).unwrap_or(0);
+                let out = self.switch_ports[switch][towards];
+                // As if it had come in by the link that is down, whose credits nobody needs.
+                self.offer(out, port, self.now, refusal);
+            }
+            End::Endpoint(_) => {}
+        }
+    }
+
+    /// A TLP with something wrong arrives. Says whether that was its end; a request that is to be refused goes on to whom it
+    /// asks, and so does a completion that says so.
+    #[cold]
+    pub(super) fn ends_flawed(&mut self, direction: usize, sent: &Sent) -> bool {
+        let tlp = sent.tlp;
+        if !self.ends_at(direction, &tlp) || tlp.kind == TlpKind::Cpl {
+            return false;
+        }
+        match tlp.flaw {
+            Flaw::None | Flaw::Unsupported | Flaw::Abort => return false,
+            Flaw::Poisoned => {
+                self.note(AerError::PoisonedTlp, [direction, 1], sent.arrives, &tlp);
+                match (tlp.kind, self.directions[direction].to) {
+                    // The engine knows what to do with it.
+                    (TlpKind::CplD, End::Endpoint(_)) => return false,
+                    (TlpKind::CplD, End::Root(port)) => {
+                        self.slab.give_back(tlp.payload);
+                        let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp };
+                        self.reach_root(port, &Sent { tlp: refusal, ..*sent });
+                    }
+                    _ => self.lose(direction, &tlp),
+                }
+            }
+            Flaw::BadEcrc => {
+                self.note(AerError::Ecrc, [direction, 1], sent.arrives, &tlp);
+                self.lose(direction, &tlp);
+                self.give_up_later(&tlp);
+            }
+            Flaw::Unanswered => {
+                self.lose(direction, &tlp);
+                self.give_up_later(&tlp);
+            }
+        }
+        true
+    }
+
+    /// The port at one end of a direction (0: who sends) noticed an error.
+    pub(super) fn note(&mut self, error: AerError, [direction, end]: [usize; 2], at: Ticks, tlp: &Tlp) {
+        let PortLimit { name, mps_bytes } = &self.ports[direction][end];
+        let (port, mps_bytes) = (name.clone(), *mps_bytes);
+        let skip = u64::from(tlp.first_be.trailing_zeros().min(3));
+        let read_until = self.card_of(tlp).and_then(|card| self.engine(card)?.read_until(tlp.tag));
+        let left_bytes =
+            read_until.map_or(tlp.enabled_bytes() as u16, |end| end.wrapping_sub(tlp.address + skip) as u16);
+        Noticed { error, port, at, tlp: *tlp, left_bytes, mps_bytes, count: 1 }.note(&mut self.errors);
+        self.has_failed = true;
+    }
+
+    /// Somebody refused a request at its end.
+    #[cold]
+    pub(super) fn note_refused(&mut self, direction: usize, tlp: &Tlp) {
+        let aborted = tlp.flaw == Flaw::Abort;
+        let error = if aborted { AerError::CompleterAbort } else { AerError::UnsupportedRequest };
+        self.note(error, [direction, 1], self.now, tlp);
+    }
+
+    /// The card that asked for what a TLP is about.
+    fn card_of(&self, tlp: &Tlp) -> Option<usize> {
+        let card = usize::from(tlp.requester.checked_sub(FIRST_CARD)?);
+        (tlp.requester != OUTSIDE && card < self.endpoints.len()).then_some(card)
+    }
+
+    /// A request or a completion is lost: if somebody waits for it, they give up when their time is over.
+    fn give_up_later(&mut self, tlp: &Tlp) {
+        if tlp.kind == TlpKind::MWr {
+            return;
+        }
+        let (card, now) = (self.card_of(tlp), self.now);
+        let asked = match card {
+            Some(card) => self.engine(card).and_then(|engine| engine.asked_at(tlp.tag)),
+            None => self.cores.get(usize::from(tlp.requester)).and_then(|core| core.asked_at(tlp.tag)),
+        };
+        let Some(faults) = &mut self.faults else { return };
+        let at = asked.unwrap_or(now) + faults.timeouts[usize::from(card.is_some())];
+        faults.given_up.insert((at.max(now), tlp.requester, tlp.tag), *tlp);
+        self.refresh_timeouts();
+    }
+
+    fn refresh_timeouts(&mut self) {
+        let first = self.faults.as_ref().and_then(|faults| faults.given_up.keys().next());
+        let at = first.map_or(Ticks::NEVER, |(at, ..)| *at);
+        self.set(Port::Timeouts, at);
+    }
+
+    /// A requester gives up a read: it ends as if it had been refused.
+    #[cold]
+    pub(super) fn give_up(&mut self) {
+        let due = |faults: &mut Box<Faults>| faults.given_up.pop_first();
+        let Some((_, lost)) = self.faults.as_mut().and_then(due) else { return };
+        let tlp = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw: Flaw::None, ..lost };
+        let read = Tlp { kind: TlpKind::MRd, ..tlp };
+        let card = self.card_of(&tlp);
+        let root = if self.roots.len() == 1 { 0 } else { self.root_routes.of_address(tlp.address).unwrap_or(0) };
+        let port = card.map_or(2 * root, |card| self.endpoint_up[card]);
+        self.note(AerError::CompletionTimeout, [port, 0], self.now, &read);
+        if let Some(card) = card {
+            if let Some(engine) = &mut self.endpoints[card].dma {
+                engine.arrive(self.now, tlp);
+                let due = engine.data_due();
+                self.set(Port::Data(card), due);
+            }
+        } else if tlp.requester == OUTSIDE {
+            self.outbox.push_back((self.now, tlp, [0xFF; 64]));
+        } else if tlp.requester == ROOT_COMPLEX {
+            self.refuse_peer(root, tlp);
+        } else {
+            self.root_complex.complete(self.now, tlp);
+            self.set(Port::Completions, self.root_complex.completions.due());
+        }
+        self.refresh_timeouts();
+    }
+
+    /// Whether something went wrong since the last reset.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Errors that links have repaired since the last reset: which port counted which, and how many. A TLP that came damaged
+    /// is a Bad TLP of its receiver; if its `Nak` was damaged too, its sender has a Bad DLLP and a replay timer that ended.
+    ///
+    /// Source: PCI Express Base Specification 6.0, sections 3.6.2.2 and 3.6.3.1.
+    pub fn corrected(&self) -> impl Iterator<Item = (&str, AerError, u64)> {
+        let each = self.directions.iter().zip(&self.ports).flat_map(|(direction, [from, to])| {
+            let crossed = direction.transmitter.crossed;
+            [
+                (to.name.as_str(), AerError::BadTlp, crossed.replays),
+                (from.name.as_str(), AerError::BadDllp, crossed.replay_timeouts),
+                (from.name.as_str(), AerError::ReplayTimerTimeout, crossed.replay_timeouts),
+            ]
+        });
+        each.filter(|(.., count)| *count > 0)
+    }
+
+    /// Whether a read was lost that its requester has not given up yet.
+    #[must_use]
+    pub fn awaits_timeouts(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| !faults.given_up.is_empty())
+    }
+
+    /// What found a link down.
+    #[must_use]
+    pub fn cut_off_tlps(&self) -> Option<&CutOff> {
+        self.faults.as_ref()?.cut_off.as_ref()
+    }
+
+    /// What stays in receive buffers.
+    pub fn withheld(&self) -> impl Iterator<Item = Withheld> + '_ {
+        let all = self.faults.as_ref().map_or(&[][..], |faults| &faults.withheld);
+        let waiting = |held: &Withheld| self.directions[held.direction].transmitter.queued();
+        all.iter().map(move |held| Withheld { waiting: waiting(held), ..held.clone() })
+    }
+
+    /// Lets nobody ask for more, and what is under way come to its end.
+    pub fn halt(&mut self) {
+        for card in 0..self.endpoints.len() {
+            if let Some(engine) = &mut self.endpoints[card].dma {
+                engine.halt();
+                let due = engine.due();
+                self.set(Port::Issue(card), due);
+            }
+        }
+        self.stop_cores();
+        while self.step() {}
+    }
+
+    /// Resets links and engines, as after an error: what was under way is gone, memory and regions keep their bytes, and time
+    /// goes on. A link that is down stays so.
+    ///
+    /// # Errors
+    /// [`BoardError`], as [`Board::new`] for the platform of this board.
+    pub fn reset(&mut self, platform: &Platform) -> Result<(), BoardError> {
+        let mut fresh = Board::new(platform)?;
+        std::mem::swap(&mut fresh.memory, &mut self.memory);
+        for (fresh, used) in fresh.endpoints.iter_mut().zip(&mut self.endpoints) {
+            fresh.keep_bytes_of(used);
+        }
+        fresh.now = self.now;
+        fresh.outbox = std::mem::take(&mut self.outbox);
+        fresh.crossings = self.crossings.take();
+        fresh.faults = self.faults.take();
+        if let Some(faults) = &mut fresh.faults {
+            faults.reset();
+        }
+        *self = fresh;
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! TLPs from outside: put below the root or at a card without a core or an engine that asks for them.
+
+use super::{Board, OUTSIDE};
+use crate::engine::Slot;
+use crate::ports::endpoint_input;
+use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_units::Ticks;
+
+impl Board {
+    /// Puts a memory write below the root, behind what already waits there; it may go from `at` on.
+    pub fn inject_write(&mut self, at: Ticks, address: u64, data: &[u8]) {
+        let (start, length_dw, first_be, last_be) = span(address, data.len() as u64);
+        let payload = self.slab.take();
+        let skip = (address - start) as usize;
+        self.slab.line_mut(payload)[skip..skip + data.len()].copy_from_slice(data);
+        self.inject(
+            at,
+            Tlp { address: start, length_dw, first_be, last_be, requester: OUTSIDE, payload, ..Tlp::of(TlpKind::MWr) },
+        );
+    }
+
+    /// Puts a memory read below the root; its completion comes to [`Board::outbox`] with this tag.
+    pub fn inject_read(&mut self, at: Ticks, address: u64, len: u64, tag: u16) {
+        let (address, length_dw, first_be, last_be) = span(address, len);
+        let requester = OUTSIDE;
+        self.inject(at, Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) });
+    }
+
+    /// Puts a TLP below the root, as a core's; it may go from `at` on, which is no earlier than now. One that leads
+    /// nowhere goes below the first root port.
+    pub fn inject(&mut self, at: Ticks, tlp: Tlp) {
+        self.request(at.max(self.now), tlp);
+        self.refresh_requests();
+    }
+
+    /// Puts a TLP at the upstream link of a card, as the card's own; it may go from `at` on, which is no earlier than now.
+    pub fn inject_at_card(&mut self, card: usize, at: Ticks, tlp: Tlp) {
+        if let Some(up) = self.endpoint_up.get(card).copied() {
+            self.offer(up, endpoint_input::ANSWERS, at.max(self.now), tlp);
+        }
+    }
+
+    /// A slot of payload for a TLP that is injected.
+    pub fn payload(&mut self, bytes: &[u8]) -> Slot {
+        let slot = self.slab.take();
+        let room = self.slab.bytes_mut(slot);
+        let len = bytes.len().min(room.len());
+        room[..len].copy_from_slice(&bytes[..len]);
+        slot
+    }
+}

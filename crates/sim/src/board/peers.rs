@@ -1,0 +1,62 @@
+//! What cards below a root complex send each other through it.
+
+use super::{Board, ROOT_COMPLEX};
+use crate::part::credit::Cost;
+use crate::part::link::Sent;
+use crate::ports::{Port, root_input};
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_machine::Cause;
+
+impl Board {
+    /// Whether a TLP that came up at root port `port` is for a card below, or answers what was asked for one: then it is on
+    /// its way there.
+    #[inline]
+    pub(super) fn forward_at_root(&mut self, port: usize, sent: &Sent) -> bool {
+        let tlp = sent.tlp;
+        if tlp.requester == ROOT_COMPLEX {
+            self.peers.receive(sent.arrives, port, port, tlp);
+            self.set(Port::Peers, self.peers.due());
+            return true;
+        }
+        let Some(other) = self.root_routes.below(&tlp).filter(|_| self.peers.forwards(tlp.kind)) else { return false };
+        if self.peers.splits(tlp.kind) {
+            self.peers.receive(sent.arrives, port, other, tlp);
+            self.set(Port::Peers, self.peers.due());
+        } else {
+            self.offer(2 * other, root_input::PEERS + port, self.peers.ready(sent.arrives), tlp);
+        }
+        true
+    }
+
+    /// The root complex takes what came for its own reads.
+    #[inline(never)]
+    pub(super) fn take_peers(&mut self) {
+        self.peers.step(self.now, &mut self.slab);
+        while let Some(out) = self.peers.out.pop_front() {
+            self.offer(2 * out.port, root_input::own(self.roots.len()), out.at, out.tlp);
+        }
+        self.return_peer_credits();
+        self.set(Port::Peers, self.peers.due());
+    }
+
+    /// One of its own TLPs has left.
+    pub(super) fn own_left(&mut self, tlp: &Tlp) {
+        if tlp.kind == TlpKind::MRd {
+            self.peers.left(tlp.tag);
+            self.return_peer_credits();
+        }
+    }
+
+    /// A read of its own below root port `port` ends with this refusal.
+    pub(super) fn refuse_peer(&mut self, port: usize, refusal: Tlp) {
+        self.peers.refuse(self.now, port, refusal);
+        self.set(Port::Peers, self.peers.due());
+    }
+
+    /// Reads whose last piece has left give their credits back.
+    fn return_peer_credits(&mut self) {
+        while let Some(port) = self.peers.freed.pop_front() {
+            self.give_back(2 * port + 1, Cost::of(&Tlp::of(TlpKind::MRd)), Cause::RootComplex);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! How a board lets bytes pass the queues of cards.
+
+use super::Board;
+use crate::ports::Port;
+
+impl Board {
+    /// Bytes of a card go from queue to queue.
+    #[inline(never)]
+    pub(super) fn carry(&mut self, card: usize) {
+        let now = self.now;
+        if let Some(queues) = self.endpoints[card].dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
+            queues.carry(now);
+        }
+        self.refresh_queues(card);
+    }
+
+    /// A card's engine did something: it is looked at again, and its queues are, if it has any.
+    #[inline]
+    pub(super) fn refresh_engine(&mut self, card: usize) {
+        let Some(engine) = &self.endpoints[card].dma else { return };
+        if engine.queues.is_some() {
+            return self.refresh_queues(card);
+        }
+        let due = engine.due();
+        self.set(Port::Issue(card), due);
+    }
+
+    /// Something came into a queue of a card or left one: what waits for that is looked at again.
+    #[inline]
+    pub(super) fn refresh_queues(&mut self, card: usize) {
+        let endpoint = &self.endpoints[card];
+        let Some((engine, queues)) = endpoint.dma.as_ref().and_then(|engine| Some((engine, engine.queues.as_ref()?)))
+        else {
+            return;
+        };
+        let (carry, issue, data) = (queues.due(), engine.due(), engine.data_due());
+        let accept = endpoint.accept_due();
+        self.set(Port::Carry(card), carry);
+        for (port, due) in [(Port::Issue(card), issue), (Port::Data(card), data), (Port::Accept(card), accept)] {
+            // What waited for room or for bytes was due before.
+            self.set(port, due.max(self.now));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! How a board lets cards hand on what comes to them.
+
+use super::Board;
+use crate::part::interconnect::Mode;
+use lanemark_machine::Relay;
+
+/// The channel of each card that writes; the first card reads on another one.
+const WRITING: usize = 0;
+/// See [`WRITING`].
+const READING: usize = 1;
+
+impl Board {
+    /// Lets cards relay, `passes` times.
+    ///
+    /// # Errors
+    /// Why there is nobody to do it, or nothing to do it with.
+    pub fn start_relay(&mut self, relay: &Relay, passes: u64, first_pass: u64) -> Result<(), &'static str> {
+        let transfers = relay.transfers();
+        let (reads, writes) = transfers.split_first().ok_or("it has no cards")?;
+        let last = writes.len() - 1;
+        for (place, writes) in writes.iter().enumerate() {
+            let card = writes.card as usize;
+            let mode = if last > 0 && (place == 0 || place == last) { Mode::Chain } else { Mode::Loopback };
+            let is_whole = relay.is_stored && place == last;
+            let engine = self.engine_mut(card).ok_or("its card has no DMA engine")?;
+            // A packet is what an engine waits for, unless it waits for all of a transfer.
+            let few_bytes = u64::from(engine.most_bytes().write).max(if is_whole { relay.bytes } else { 0 });
+            engine.queues.as_mut().ok_or("its card has no queues")?.join(mode, few_bytes);
+            let job = self.job_of(writes, passes, first_pass)?;
+            self.start_on(card, WRITING, |engine, now| {
+                if is_whole { engine.start_whole(now, WRITING, job) } else { engine.start(now, WRITING, job) }
+            })?;
+        }
+        let job = self.job_of(reads, passes, first_pass)?;
+        self.start_on(reads.card as usize, READING, |engine, now| engine.start(now, READING, job))
+    }
+
+    /// Joins no queues any more.
+    pub fn end_relay(&mut self, relay: &Relay) {
+        for card in &relay.cards {
+            if let Some(queues) = self.engine_mut(*card as usize).and_then(|engine| engine.queues.as_mut()) {
+                queues.join(Mode::Straight, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! What a steady state has to know of a board: everything that changes, and where bytes lie.
+
+use super::{Board, Direction, End, Root};
+use crate::engine::Slab;
+use crate::part::dma_engine::DmaEngine;
+use crate::part::endpoint::Kind;
+use crate::part::memory::Memory;
+use crate::part::program::stored_bytes;
+use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_machine::{Unsteady, Verb};
+use lanemark_platform::Passing;
+
+/// Headers of requests beyond it are longer.
+const FOUR_GIB: u64 = 1 << 32;
+/// Bytes moved from memory to sink at a time.
+const PIECE: usize = 4096;
+
+/// Where bytes lie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Storage {
+    /// What is lent to devices.
+    Host,
+    /// A region of a card.
+    Region { card: usize, place: usize },
+}
+
+impl Board {
+    /// Shows everything that changes while devices move bytes and cores do nothing.
+    fn visit(&mut self, view: &mut impl Survey) {
+        let Board {
+            now,
+            schedule,
+            places: _,
+            table: _,
+            slab: _,
+            cores: _,
+            root_complex,
+            waiting_requests,
+            roots,
+            root_routes: _,
+            peers,
+            memory: _,
+            directions,
+            ports: _,
+            switches: _,
+            switch_ports: _,
+            endpoints,
+            endpoint_up: _,
+            lent_at: _,
+            bars_at: _,
+            program: _,
+            callers: _,
+            outbox,
+            crossings: _,
+            observer: _,
+            lost,
+            errors,
+            has_failed,
+            faults,
+        } = self;
+        root_complex.visit(view);
+        view.count(*waiting_requests);
+        for Root { port, upstream } in roots {
+            port.visit(view);
+            upstream.visit(view, Survey::tlp);
+        }
+        peers.visit(view);
+        for direction in directions {
+            let Direction { transmitter, from: _, to: _, most_payload: _, awaits_dllp } = direction;
+            transmitter.visit(view, *now);
+            view.flag(*awaits_dllp);
+        }
+        for endpoint in &mut *endpoints {
+            endpoint.visit(view);
+        }
+        for engine in endpoints.iter_mut().filter_map(|endpoint| endpoint.dma.as_mut()) {
+            engine.visit(view);
+        }
+        schedule.visit(view);
+        view.count(outbox.len());
+        view.state(*lost);
+        view.count(errors.len());
+        view.flag(*has_failed);
+        // With any nothing is skipped.
+        view.flag(faults.is_some());
+    }
+
+    /// What it is now, without what only grows with time; written over one that is not needed.
+    pub(crate) fn snapshot(&mut self, over: Snapshot) -> Snapshot {
+        let (legs, slab) = (self.legs(), std::mem::replace(&mut self.slab, Slab::new(0)));
+        let mut writer = Writer::new(over, self.now, legs, &slab);
+        self.visit(&mut writer);
+        let snapshot = writer.written();
+        self.slab = slab;
+        snapshot
+    }
+
+    /// Moves everything on by `times` periods, as [`Period::most_times`] allows; `legs` are those of now.
+    pub(crate) fn skip(&mut self, period: &Period, times: u64, legs: &[Leg]) {
+        let mut slab = std::mem::replace(&mut self.slab, Slab::new(0));
+        let mut mover = Mover::new(period, times, legs, &mut slab);
+        self.visit(&mut mover);
+        let to_fill = mover.to_fill;
+        let under_way = slab.in_use() as u64;
+        self.slab = slab;
+        self.now += period.span * times;
+        let legs_now = self.legs();
+        for tlp in &to_fill {
+            self.fill(tlp, &legs_now);
+        }
+        for ((leg, before), transfers) in legs_now.iter().zip(legs).zip(&period.transfers) {
+            if *transfers > 0 {
+                self.store(leg, leg.next - before.next + leg.open + under_way + 1);
+            }
+        }
+    }
+
+    /// Whether all events of this tick are over.
+    #[inline]
+    pub(crate) fn is_between_ticks(&mut self) -> bool {
+        self.schedule.first().is_some_and(|(at, _)| at > self.now)
+    }
+
+    /// Transfers that a card has begun of its job.
+    #[inline]
+    pub(crate) fn begun(&self, card: usize) -> u64 {
+        self.engine(card).map_or(0, DmaEngine::begun)
+    }
+
+    /// Where the jobs of all cards go.
+    pub(crate) fn legs(&self) -> Vec<Leg> {
+        let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
+        let mut legs: Vec<Leg> = engines.flat_map(DmaEngine::legs).collect();
+        let modulus = self.address_modulus();
+        let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
+        let least_block = engines.map(DmaEngine::least_block_bytes).max().unwrap_or(1);
+        for leg in &mut legs {
+            leg.set_step(modulus, least_block, FOUR_GIB);
+        }
+        legs
+    }
+
+    /// No part looks at more of an address inside one piece of memory than its rest by this: pages, read completion boundaries
+    /// and payloads are no longer than a page; descriptors, chunks and beats may be.
+    fn address_modulus(&self) -> u64 {
+        let beats = self.endpoints.iter().flat_map(|endpoint| &endpoint.regions).map(|region| region.spec.beat_bytes);
+        let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
+        let all = beats.chain(engines.flat_map(DmaEngine::address_moduli));
+        let common = |modulus, bytes| greatest_common_divisor(modulus, bytes);
+        all.fold(PAGE, |modulus, bytes: u64| modulus.saturating_mul(bytes.max(1) / common(modulus, bytes.max(1))))
+    }
+
+    /// Why nothing may be skipped of the jobs under way, if so.
+    pub(crate) fn unsteady(&self) -> Option<Unsteady> {
+        let legs: Vec<Leg> = self.legs().into_iter().filter(|leg| !leg.is_over).collect();
+        let is_watched = |line: &Direction| line.transmitter.is_watched();
+        if self.observer.is_some() || self.crossings.is_some() || self.directions.iter().any(is_watched) {
+            return Some(Unsteady::Watched);
+        }
+        if self.faults.is_some() {
+            return Some(Unsteady::Faults);
+        }
+        let engines = || self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
+        if engines().any(DmaEngine::is_joined) {
+            return Some(Unsteady::Relayed);
+        }
+        if !engines().all(DmaEngine::has_one_job) {
+            return Some(Unsteady::Channels);
+        }
+        let specs = || self.directions.iter().map(|direction| direction.transmitter.spec());
+        if specs().any(|spec| spec.tlps_per_error > 0) {
+            return Some(Unsteady::Errors);
+        }
+        if specs().any(|spec| spec.passing == Passing::Random) {
+            return Some(Unsteady::RandomPassing);
+        }
+        if legs.iter().any(|leg| leg.is_random) {
+            return Some(Unsteady::RandomPlaces);
+        }
+        for leg in &legs {
+            let Some(storage) = self.storage(leg) else { return Some(Unsteady::NoStorage) };
+            let Storage::Region { card, place } = storage else { continue };
+            if leg.verb == Verb::Load && self.peers.splits(TlpKind::MRd) && self.goes_by_root(leg) {
+                return Some(Unsteady::SplitReads);
+            }
+            let region = &self.endpoints[card].regions[place];
+            let is_queue = matches!(region.spec.kind, Kind::Fifo(_));
+            if region.changes_when_touched() || is_queue && leg.verb == Verb::Load {
+                return Some(Unsteady::Registers);
+            }
+        }
+        let share = |one: &Leg, other: &Leg| one.start < other.end() && other.start < one.end();
+        let writes = |leg: &Leg| leg.verb == Verb::Store;
+        for (number, one) in legs.iter().enumerate() {
+            if legs[..number].iter().any(|other| (writes(one) || writes(other)) && share(one, other)) {
+                return Some(Unsteady::SharedBytes);
+            }
+        }
+        // What passes stays among what is under way, and that is less than this.
+        let most_under_way = 1 << 12;
+        if legs.iter().any(|leg| leg.are_free && writes(leg) && leg.places < most_under_way) {
+            return Some(Unsteady::Passing);
+        }
+        None
+    }
+
+    /// Whether what a leg asks another card for comes to the root complex.
+    fn goes_by_root(&self, leg: &Leg) -> bool {
+        let kind = if leg.verb == Verb::Store { TlpKind::MWr } else { TlpKind::MRd };
+        let tlp = Tlp { address: leg.start, requester: leg.owner, length_dw: 1, ..Tlp::of(kind) };
+        let mut next = self.endpoint_up.get(leg.card()).copied();
+        while let Some(direction) = next {
+            match self.directions[direction].to {
+                End::Root(_) => return true,
+                End::Endpoint(_) => return false,
+                End::Switch { switch, port } => {
+                    let out = self.switches[switch].way_of(&tlp, port);
+                    next = out.map(|out| self.switch_ports[switch][out]);
+                }
+            }
+        }
+        false
+    }
+
+    /// Where the bytes of a leg lie, if all of them lie in one piece of memory.
+    fn storage(&self, leg: &Leg) -> Option<Storage> {
+        let bytes = leg.end() - leg.start;
+        if self.roots.first().is_some_and(|root| root.port.lends(leg.start, bytes)) {
+            return Some(Storage::Host);
+        }
+        self.endpoints.iter().enumerate().find_map(|(card, endpoint)| {
+            let holds = |address: u64| {
+                endpoint.regions.iter().position(|region| {
+                    address >= region.spec.address && address - region.spec.address < region.spec.len
+                })
+            };
+            let place = holds(leg.start)?;
+            (holds(leg.end() - 1) == Some(place)).then_some(Storage::Region { card, place })
+        })
+    }
+
+    /// The bytes behind a bus address.
+    fn memory_of(&mut self, storage: Storage) -> (&mut Memory, u64) {
+        match storage {
+            Storage::Host => (&mut self.memory, self.lent_at),
+            Storage::Region { card, place } => {
+                let region = &mut self.endpoints[card].regions[place];
+                (&mut region.memory, region.spec.address)
+            }
+        }
+    }
+
+    /// Gives a TLP the bytes that it carries where it is now.
+    fn fill(&mut self, tlp: &Tlp, legs: &[Leg]) {
+        let verb = if tlp.kind == TlpKind::MWr { Verb::Store } else { Verb::Load };
+        let Some(leg) = legs.iter().find(|leg| leg.owner == tlp.requester && leg.verb == verb) else { return };
+        if verb == Verb::Store {
+            let skip = tlp.first_be.trailing_zeros() as usize;
+            let turn = leg.first_pass + self.slab.note_of(tlp.payload) / leg.count;
+            let bytes = &mut self.slab.bytes_mut(tlp.payload)[skip..skip + tlp.enabled_bytes() as usize];
+            return stored_bytes(tlp.address + skip as u64, turn, bytes);
+        }
+        let Some(storage) = self.storage(leg) else { return };
+        let mut slab = std::mem::replace(&mut self.slab, Slab::new(0));
+        let (memory, base) = self.memory_of(storage);
+        memory.read(tlp.address - base, &mut slab.bytes_mut(tlp.payload)[..tlp.payload_bytes() as usize]);
+        self.slab = slab;
+    }
+
+    /// Stores what the last `most` transfers begun have stored, or will have when what is under way has come.
+    fn store(&mut self, leg: &Leg, most: u64) {
+        let Some(storage) = self.storage(leg) else { return };
+        let is_queue = matches!(storage, Storage::Region { card, place }
+            if matches!(self.endpoints[card].regions[place].spec.kind, Kind::Fifo(_)));
+        if is_queue {
+            return;
+        }
+        let first = leg.next - most.min(leg.places).min(leg.next);
+        let mut piece = [0; PIECE];
+        for number in first..leg.next {
+            // Of the last one, what is not asked for is not there.
+            let unasked = if number + 1 == leg.next && leg.verb == Verb::Store { leg.unasked } else { 0 };
+            let (start, mut left) = (leg.address_of(number), leg.bytes - unasked.min(leg.bytes));
+            let mut at = start;
+            while left > 0 {
+                let len = left.min(PIECE as u64) as usize;
+                let bytes = &mut piece[..len];
+                let (memory, base) = self.memory_of(storage);
+                if leg.verb == Verb::Store {
+                    stored_bytes(at, leg.first_pass + number / leg.count, bytes);
+                    memory.write(at - base, bytes);
+                } else {
+                    memory.read(at - base, bytes);
+                    if let Some(engine) = self.engine_mut(leg.card()) {
+                        engine.sink.write(at - leg.base, bytes);
+                    }
+                }
+                (at, left) = (at + len as u64, left - len as u64);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Visitor;
+    use lanemark_machine::{Partner, Pattern, Transfer, Window, WriteRead};
+    use lanemark_units::Ticks;
+
+    /// Changes one of the values that it is shown.
+    struct Disturber {
+        shown: usize,
+        changes: Option<usize>,
+    }
+
+    impl Disturber {
+        fn is_it(&mut self) -> bool {
+            self.shown += 1;
+            Some(self.shown - 1) == self.changes
+        }
+    }
+
+    impl Visitor for Disturber {
+        fn state(&mut self, _value: u64) {}
+
+        fn moment(&mut self, at: &mut Ticks) {
+            if self.is_it() {
+                at.0 = at.0.wrapping_add(1);
+            }
+        }
+
+        fn time(&mut self, at: &mut Ticks) {
+            self.moment(at);
+        }
+
+        fn mark(&mut self, at: &mut Ticks) {
+            self.moment(at);
+        }
+
+        fn counter(&mut self, count: &mut u64) {
+            if self.is_it() {
+                *count += 1;
+            }
+        }
+
+        fn log(&mut self, entries: &mut Vec<Ticks>, _most: usize) {
+            if self.is_it() {
+                entries.push(Ticks::ZERO);
+            }
+        }
+    }
+
+    impl Survey for Disturber {
+        fn tlp(&mut self, tlp: &mut Tlp) {
+            if self.is_it() {
+                tlp.length_dw += 1;
+            }
+            self.place(tlp.requester, Verb::Load, &mut tlp.address);
+        }
+
+        fn place(&mut self, _owner: u16, _verb: Verb, address: &mut u64) {
+            if self.is_it() {
+                *address += 4;
+            }
+        }
+
+        fn tag(&mut self, _owner: u16, tag: u16) -> u64 {
+            tag.into()
+        }
+    }
+
+    /// Cards that write to each other and to memory, and read it, in the midst of it.
+    fn busy() -> Board {
+        let platform = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
+        let mut board = Board::new(&platform).unwrap();
+        let window = |offset| Window { offset, len: 1 << 20, pattern: Pattern::Sequential };
+        let (verb, partner, under_way) = (Verb::Store, Partner::Host, Some(2));
+        let first = Transfer { card: 0, verb, partner, bytes: 512, count: 100, window: window(0), under_way };
+        let pairs = WriteRead { write: first, read: window(2 << 20), is_mixed: true };
+        board.start_job(&first, Some(&pairs), 1, 0).unwrap();
+        let partner = Partner::Peer { card: 4, bar: 0 };
+        let second = Transfer { card: 1, partner, window: window(8 << 20), under_way: None, ..first };
+        board.start_transfer(&second, 1, 0).unwrap();
+        for _ in 0..700 {
+            assert!(board.step());
+        }
+        board
+    }
+
+    #[test]
+    fn every_value_that_is_shown_makes_a_difference() {
+        let meant = busy().snapshot(Snapshot::default());
+        assert_eq!(busy().snapshot(Snapshot::default()), meant);
+        let mut all = Disturber { shown: 0, changes: None };
+        busy().visit(&mut all);
+        assert!(all.shown > 1000, "{}", all.shown);
+        for number in 0..all.shown {
+            let mut board = busy();
+            board.visit(&mut Disturber { shown: 0, changes: Some(number) });
+            assert_ne!(board.snapshot(Snapshot::default()), meant, "value {number}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The header of a TLP as it lies on a link, made from what a board knows of it.
+
+use crate::board::FIRST_CARD;
+use crate::tlp::{Flaw, Tlp, TlpKind};
+use lanemark_wire::{
+    AddressType, Attr, CommonFields, Completion, CompletionStatus, FunctionId, Header, MemoryKind, MemoryRequest,
+};
+
+/// The root complex as a requester: the last function of bus 0, where no other is.
+pub(crate) const ROOT_COMPLEX_ID: FunctionId = FunctionId(0x00FF);
+
+/// Who asks, and who completes.
+#[derive(Clone, Copy)]
+pub(crate) struct Parties {
+    pub(crate) requester: FunctionId,
+    pub(crate) completer: FunctionId,
+}
+
+/// The header; of a completion `left_bytes` are the bytes of its read that were to come, its own too.
+pub(crate) fn header_of(tlp: &Tlp, parties: Parties, left_bytes: u16) -> Header {
+    let attr = Attr { relaxed_ordering: tlp.relaxed, id_based_ordering: tlp.id_based, ..Attr::default() };
+    let (ep, td) = (tlp.flaw == Flaw::Poisoned, tlp.flaw == Flaw::BadEcrc);
+    let common = CommonFields { attr, ep, td, ..CommonFields::default() };
+    let (requester_id, tag) = (parties.requester, tag(tlp));
+    let request = |kind| {
+        let Tlp { address, length_dw: length, first_be, last_be, .. } = *tlp;
+        let at = AddressType::Untranslated;
+        Header::Memory(MemoryRequest {
+            common,
+            kind,
+            requester_id,
+            tag,
+            address,
+            length,
+            first_be,
+            last_be,
+            at,
+            th: None,
+        })
+    };
+    match tlp.kind {
+        TlpKind::MWr => request(MemoryKind::MWr),
+        TlpKind::MRd => request(MemoryKind::MRd),
+        TlpKind::CplD => {
+            let bytes = tlp.enabled_bytes() as u16;
+            let lower_address = (tlp.address as u8 & 0x7C) + tlp.first_be.trailing_zeros().min(3) as u8;
+            let data = Completion::data(parties.completer, requester_id, tag, lower_address, left_bytes, bytes);
+            Header::Completion(Completion { common, ..data })
+        }
+        TlpKind::Cpl => {
+            let status = match tlp.flaw {
+                Flaw::Abort => CompletionStatus::CompleterAbort,
+                _ => CompletionStatus::UnsupportedRequest,
+            };
+            let refusal = Completion::without_data(parties.completer, requester_id, tag, status);
+            Header::Completion(Completion { common, ..refusal })
+        }
+    }
+}
+
+/// The tag on the link: cores mark theirs by what they are for, and a posted request needs none.
+pub(crate) fn tag(tlp: &Tlp) -> u16 {
+    match tlp.kind {
+        TlpKind::MWr => 0,
+        _ if tlp.requester < FIRST_CARD => tlp.tag & 0x3FFF,
+        _ => tlp.tag,
+    }
+}

@@ -1,0 +1,65 @@
+//! What a simulated platform says about itself.
+
+use super::relay::CHANNELS;
+use lanemark_machine::{Access, Clockwork, DmaFacts, Facts, Region, RegionKind, Width};
+use lanemark_platform::{Platform, RegionKind as Kind};
+use lanemark_units::{BarOffset, MemoryType};
+
+pub(super) fn facts(platform: &Platform) -> Facts {
+    let core = &platform.core;
+    let vectors = |access: fn(Width) -> Access| {
+        [Width::B16, Width::B32, Width::B64]
+            .into_iter()
+            .filter(|width| width.bytes() <= u64::from(core.vector_bytes.value))
+            .map(access)
+            .collect::<Vec<_>>()
+    };
+    let plain: Vec<Access> = [Width::B1, Width::B2, Width::B4, Width::B8].map(Access::Plain).to_vec();
+    let copies = [Access::Memcpy, Access::RepMovsb];
+    let mut stores = [&plain[..], &vectors(Access::Plain), &copies, &[Access::NonTemporal(Width::B8)]].concat();
+    stores.extend(vectors(Access::NonTemporal));
+    if core.direct_stores.value {
+        stores.extend([Access::Movdiri(Width::B4), Access::Movdiri(Width::B8), Access::Movdir64b]);
+    }
+    let mut loads = [&plain[..], &vectors(Access::Plain), &copies].concat();
+    loads.extend(vectors(Access::NonTemporal));
+    let regions = platform.regions.iter().map(|region| Region {
+        name: region.name.clone(),
+        at: BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value },
+        len: region.size_bytes.value,
+        kind: match region.kind.value {
+            Kind::Registers => RegionKind::Registers,
+            Kind::Sram | Kind::Ddr => RegionKind::Storage,
+            Kind::Fifo => RegionKind::Fifo,
+        },
+    });
+    Facts {
+        name: platform.name.clone(),
+        summary: platform.summary.clone(),
+        clockwork: Clockwork::Simulated,
+        cores: core.cores.value,
+        regions: regions.collect(),
+        memory_types: vec![MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp],
+        stores,
+        loads,
+        memcpy: core.memcpy.value.name().to_owned(),
+        dma: platform.dma.as_ref().map(|dma| DmaFacts {
+            cards: platform.cards(),
+            lent_bytes: platform.bytes_for_plans(),
+            has_driver: (0..platform.cards()).all(|card| platform.mailbox(card).is_some()),
+            tags: dma.tags.value,
+            channels: dma.channels.value,
+            relays_at: relays_at(platform),
+        }),
+        driver_width: platform.driver.as_ref().and_then(|driver| {
+            Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
+        }),
+    }
+}
+
+/// Where a card that can read and write at once takes what another one writes.
+fn relays_at(platform: &Platform) -> Option<BarOffset> {
+    let region = platform.region(&platform.fifos.as_ref()?.ep_rx)?;
+    let channels = platform.dma.as_ref()?.channels.value;
+    (channels >= CHANNELS).then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
+}

@@ -1,0 +1,348 @@
+//! What went wrong on the bus, as an error that says who, where, what had arrived, and what to do.
+
+use super::{SimulatedMachine, calls, jobs, legs};
+use crate::board::{Board, CutOff, FIRST_CARD, OUTSIDE, ROOT_COMPLEX, Withheld};
+use crate::config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
+use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
+use crate::noticed::Noticed;
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_machine::{Arrived, BusError, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};
+use lanemark_units::Ticks;
+use lanemark_wire::config::AerError;
+use lanemark_wire::{FlowClass, FunctionId, Header};
+
+/// What had arrived before a sample, to tell what arrives in it.
+pub(super) struct Before {
+    flows: Vec<(Transfer, u64)>,
+    loaded: u64,
+    stored: u64,
+}
+
+/// Bytes that cores loaded, and that cards accepted from them.
+fn by_cores(board: &Board) -> (u64, u64) {
+    let loaded = (0..board.cores()).map(|core| board.core(core).loaded_bytes).sum();
+    let accepted = (0..board.cards()).filter_map(|card| board.card(card)).map(|card| {
+        let from_cards = (0..board.cards()).map(|other| card.accepted_from(FIRST_CARD + other as u16).0);
+        card.accepted_bytes - from_cards.sum::<u64>()
+    });
+    (loaded, accepted.sum())
+}
+
+fn wanted(transfer: &Transfer, passes: u64) -> u64 {
+    transfer.bytes_of_pass().saturating_mul(passes)
+}
+
+fn flow(transfer: &Transfer) -> String {
+    let peer = match transfer.partner {
+        Partner::Host => Peer::Host,
+        Partner::Peer { card, .. } => Peer::Card(card),
+    };
+    Flow { card: transfer.card, verb: transfer.verb, peer }.to_string()
+}
+
+impl Before {
+    pub(super) fn of(plan: &Plan, board: &Board) -> Before {
+        let called = calls(plan).map(|call| call.transfer);
+        let ops = || plan.lanes.iter().flat_map(|lane| &lane.body);
+        let relayed = ops().filter_map(|op| if let Op::Relay(relay) = op { Some(relay.transfers()) } else { None });
+        let moving = jobs(plan).flat_map(legs).chain(called).chain(relayed.flatten());
+        let (loaded, stored) = by_cores(board);
+        Before { flows: moving.map(|transfer| (transfer, board.moved(&transfer).0)).collect(), loaded, stored }
+    }
+
+    /// What has arrived since.
+    fn arrived(&self, plan: &Plan, passes: u64, board: &Board) -> Vec<Arrived> {
+        let flows = self.flows.iter().map(|(transfer, before)| Arrived {
+            flow: flow(transfer),
+            bytes: board.moved(transfer).0 - before,
+            wanted_bytes: Some(wanted(transfer, passes)),
+        });
+        let (loaded, stored) = by_cores(board);
+        let ops =
+            plan.lanes.iter().flat_map(|lane| &lane.body).filter(|op| super::span_of(op).is_some() && op.bytes() > 0);
+        let (mut to_load, mut to_store) = (0_u64, 0_u64);
+        for op in ops {
+            let sum = if super::stores(op) { &mut to_store } else { &mut to_load };
+            *sum = sum.saturating_add(op.bytes().saturating_mul(passes));
+        }
+        let by_cores =
+            [("loads by cores", loaded - self.loaded, to_load), ("stores by cores", stored - self.stored, to_store)];
+        // Lines of caches and buffers bring more than is asked for.
+        let by_cores = by_cores.into_iter().filter(|(.., wanted)| *wanted > 0).map(|(flow, bytes, wanted)| Arrived {
+            flow: flow.to_owned(),
+            bytes,
+            wanted_bytes: (bytes <= wanted).then_some(wanted),
+        });
+        flows.chain(by_cores).collect()
+    }
+}
+
+impl SimulatedMachine {
+    /// If something went wrong: nobody asks for more, what is under way comes to its end, links are reset, and this is what
+    /// there is to say.
+    pub(super) fn failure(&mut self, plan: &Plan, passes: u64, before: &Before) -> Result<(), MachineError> {
+        let is_kept = self.board.withheld().next().is_some();
+        if !self.board.has_failed() && !is_kept && !self.board.awaits_timeouts() {
+            return Ok(());
+        }
+        self.board.halt();
+        let arrived = before.arrived(plan, passes, &self.board);
+        let error = self.says(arrived);
+        self.log();
+        self.board.reset(&self.platform).map_err(|error| self.unsupported("a reset", error.because))?;
+        Err(MachineError::Bus(Box::new(error)))
+    }
+
+    /// The configuration space of every function as software would find it now: with the errors that its port has noticed,
+    /// corrected ones too, since the machine was built.
+    ///
+    /// ```
+    /// use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+    /// use lanemark_wire::config::ConfigSpace;
+    /// let preset = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    /// let platform = preset.with_fault("poisoned@card:3".parse().unwrap()).unwrap();
+    /// let mut machine = lanemark_sim::SimulatedMachine::new(&platform).unwrap();
+    /// let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
+    /// let (verb, partner) = (Verb::Load, Partner::Host);
+    /// let read = Transfer { card: 0, verb, partner, bytes: 4096, count: 1, window, under_way: None };
+    /// assert!(machine.run(&Plan::on_one_core(vec![Op::Transfer(read)], 1), &mut Samples::wanted(1)).is_err());
+    /// let functions = machine.functions().unwrap();
+    /// let card = functions.iter().find(|function| function.port == "card").unwrap();
+    /// let errors = ConfigSpace::new(&card.bytes).error_reporting().unwrap().uncorrectable_status().unwrap();
+    /// assert_eq!(errors.names().collect::<Vec<_>>(), ["TLP"]); // Poisoned TLP Received
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConfigSpaceError`], as [`functions`].
+    pub fn functions(&self) -> Result<Vec<SimulatedFunction>, ConfigSpaceError> {
+        let mut functions = functions(&self.platform)?;
+        let mut logged = self.logged.clone();
+        self.log_corrected(&mut logged);
+        for function in &mut functions {
+            function.show(&logged);
+        }
+        Ok(functions)
+    }
+
+    /// Keeps what the board will have forgotten after its reset.
+    fn log(&mut self) {
+        let functions = functions(&self.platform).unwrap_or_default();
+        let mut logged = std::mem::take(&mut self.logged);
+        let mut errors: Vec<&Noticed> = self.board.errors.iter().collect();
+        errors.sort_by_key(|noticed| noticed.at);
+        for noticed in errors {
+            let header_log = noticed.error.row().logs_header.then(|| self.header_log(noticed, &functions));
+            LoggedError { port: noticed.port.clone(), error: noticed.error, header_log }.log(&mut logged);
+        }
+        self.log_corrected(&mut logged);
+        self.logged = logged;
+    }
+
+    fn log_corrected(&self, logged: &mut Vec<LoggedError>) {
+        for (port, error, _) in self.board.corrected() {
+            LoggedError { port: port.to_owned(), error, header_log: None }.log(logged);
+        }
+    }
+
+    fn says(&self, arrived: Vec<Arrived>) -> BusError {
+        let functions = functions(&self.platform).unwrap_or_default();
+        let machine = self.facts.name.clone();
+        let mut errors: Vec<&Noticed> = self.board.errors.iter().collect();
+        errors.sort_by_key(|noticed| noticed.at);
+        let withheld = self.board.withheld().next();
+        let error = |noticed_by, what, at, to_do| BusError {
+            machine,
+            noticed_by,
+            error: None,
+            header_log: None,
+            address: None,
+            what,
+            at,
+            arrived,
+            followed_by: Vec::new(),
+            to_do,
+        };
+        let place = |port: &str| named(&functions, port);
+        // What ports reported earlier is what ended the run.
+        let reported_at = errors.first().map_or(Ticks::NEVER, |first| first.at);
+        if let Some(held) = withheld.filter(|held| held.since <= reported_at) {
+            let (what, to_do) = self.says_of_withheld(&held, &functions);
+            let followed_by = errors.iter().map(|other| (other.error, place(&other.port))).collect();
+            let about = error(place(&held.sender), what, held.since, to_do);
+            return BusError { address: Some(held.first.address), followed_by, ..about };
+        }
+        // That a link went down is news once; from then on it is down.
+        let is_news = errors.iter().any(|noticed| noticed.error == AerError::SurpriseDown);
+        if let Some(cut) = self.board.cut_off_tlps().filter(|cut| !is_news && cut.at <= reported_at) {
+            let (what, to_do) = self.says_of_cut_off(cut, &functions);
+            let followed_by = errors.iter().map(|other| (other.error, place(&other.port))).collect();
+            let about = error(place(&cut.port), what, cut.at, to_do);
+            return BusError { address: Some(cut.first.address), followed_by, ..about };
+        }
+        if let Some(first) = errors.first() {
+            let (what, to_do) = (self.says_of(first, &functions), self.to_do(first));
+            let followed_by = errors[1..].iter().map(|other| (other.error, place(&other.port))).collect();
+            let about = error(place(&first.port), what, first.at, to_do);
+            return BusError {
+                error: Some(first.error),
+                header_log: first.error.row().logs_header.then(|| self.header_log(first, &functions)),
+                address: (first.error != AerError::SurpriseDown).then_some(first.tlp.address),
+                followed_by,
+                ..about
+            };
+        }
+        // Not reached: what fails is one of these.
+        error("a port".to_owned(), "nobody knows what".to_owned(), self.board.now(), "report it".to_owned())
+    }
+
+    /// Whose TLP, and what about it.
+    fn says_of(&self, noticed: &Noticed, functions: &[SimulatedFunction]) -> String {
+        let Noticed { error, tlp, mps_bytes, count, .. } = noticed;
+        let about = self.about(tlp, functions);
+        let so_often = if *count > 1 { format!(", the first of {count}") } else { String::new() };
+        match error {
+            AerError::MalformedTlp => format!("{about}, is longer than Max_Payload_Size, {mps_bytes} B{so_often}"),
+            AerError::PoisonedTlp => format!("{about}, was poisoned (EP), and its data were dropped{so_often}"),
+            AerError::Ecrc => format!("{about}, had a wrong digest and was dropped{so_often}"),
+            AerError::CompletionTimeout => {
+                let span = if tlp.requester < FIRST_CARD || tlp.requester == ROOT_COMPLEX {
+                    self.platform.root_complex.completion_timeout_ns.value
+                } else {
+                    self.platform.endpoint.completion_timeout_ns.value
+                };
+                format!("{about}, had no completion for {} ns{so_often}", span.as_ns())
+            }
+            AerError::SurpriseDown => match self.board.cut_off_tlps() {
+                Some(cut) => format!(
+                    "the link to {} went down; lost with it: {} TLPs, the first {about}, at address {:#x}",
+                    cut.below, cut.tlps, tlp.address
+                ),
+                None => "the link below went down".to_owned(),
+            },
+            AerError::CompleterAbort => format!("{about}, was given up by its completer{so_often}"),
+            AerError::UnsupportedRequest => format!("{about}, is served by nobody there{so_often}"),
+            _ => format!("{about}{so_often}"),
+        }
+    }
+
+    fn to_do(&self, noticed: &Noticed) -> String {
+        let Noticed { error, port, tlp, .. } = noticed;
+        let who = self.who(tlp.requester);
+        match error {
+            AerError::MalformedTlp => {
+                let bytes = tlp.payload_bytes();
+                let supports = self.platform.mps_supported_bytes_of(port) >= bytes;
+                let first = if supports { "set it higher there too, or" } else { "it supports no more:" };
+                format!("{first} let {who} move bytes where every port on the way takes {bytes} B")
+            }
+            AerError::PoisonedTlp => "ask again for these bytes; if it happens again, the memory they come from is bad".to_owned(),
+            AerError::Ecrc => "ask again; if it happens again, look at the switches on the way, for links check what they carry".to_owned(),
+            AerError::CompletionTimeout => {
+                "reset whoever did not answer; if it is only slow, raise completion_timeout_ns, Device Control 2 of the requester".to_owned()
+            }
+            AerError::SurpriseDown => "look at slot, cable and power; then remove the device and rescan the bus".to_owned(),
+            AerError::CompleterAbort => "read the status of the completer: what it aborts it could do, and did not".to_owned(),
+            AerError::UnsupportedRequest if tlp.requester == ROOT_COMPLEX => {
+                "look what lies behind that BAR of the card that is read, and whether its memory space is enabled".to_owned()
+            }
+            AerError::UnsupportedRequest if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE => {
+                format!("lend what lies there, or let {who} ask where something is lent")
+            }
+            AerError::UnsupportedRequest => "look whether memory space is enabled, and what lies behind that BAR".to_owned(),
+            _ => "look at the port".to_owned(),
+        }
+    }
+
+    fn says_of_withheld(&self, held: &Withheld, functions: &[SimulatedFunction]) -> (String, String) {
+        let Withheld { port, first, tlps, waiting, .. } = held;
+        let classes = [FlowClass::Posted, FlowClass::NonPosted, FlowClass::Completion];
+        let kinds = classes.iter().zip(tlps).filter(|(_, tlps)| **tlps > 0);
+        let kinds = kinds.map(|(class, tlps)| match class {
+            FlowClass::Posted => format!("{tlps} posted"),
+            FlowClass::NonPosted => format!("{tlps} non-posted"),
+            FlowClass::Completion => format!("{tlps} completions"),
+        });
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        let what = format!(
+            "{} has given back no credits since then: {kinds} stay in its receive buffer and {waiting} TLPs wait for it, the \
+             first {}",
+            named(functions, port),
+            self.about(first, functions)
+        );
+        let to_do = format!(
+            "reset {port}: its FIFO is full and nothing takes from it; posted writes have no timeout of their own"
+        );
+        (what, to_do)
+    }
+
+    fn says_of_cut_off(&self, cut: &CutOff, functions: &[SimulatedFunction]) -> (String, String) {
+        let what = format!(
+            "{} is gone: its link is down since {} ns, {} TLPs were lost, the first {}",
+            named(functions, &cut.below),
+            cut.since.as_ns(),
+            cut.tlps,
+            self.about(&cut.first, functions)
+        );
+        (what, "loads bring all ones; remove the device and rescan the bus when it is back".to_owned())
+    }
+
+    /// What a TLP is, and whose.
+    fn about(&self, tlp: &Tlp, functions: &[SimulatedFunction]) -> String {
+        let (who, id) = (self.who(tlp.requester), self.id(tlp.requester, functions));
+        let bytes = tlp.enabled_bytes();
+        match tlp.kind {
+            TlpKind::MWr => format!("MWr of {bytes} B by {who} ({id})"),
+            TlpKind::MRd => format!("MRd of {bytes} B by {who} ({id}), tag {}", tag(tlp)),
+            TlpKind::CplD => format!("CplD of {bytes} B for {who} ({id}), tag {}", tag(tlp)),
+            TlpKind::Cpl => format!("Cpl for {who} ({id}), tag {}", tag(tlp)),
+        }
+    }
+
+    fn who(&self, requester: u16) -> String {
+        match requester.checked_sub(FIRST_CARD) {
+            _ if requester == OUTSIDE => "somebody outside".to_owned(),
+            _ if requester == ROOT_COMPLEX => "the root complex, for a read of a peer".to_owned(),
+            Some(card) => self.platform.card_name(usize::from(card)).unwrap_or("a card").to_owned(),
+            None => format!("core {requester}"),
+        }
+    }
+
+    fn id(&self, requester: u16, functions: &[SimulatedFunction]) -> FunctionId {
+        if requester == ROOT_COMPLEX {
+            return ROOT_COMPLEX_ID;
+        }
+        let card = requester.checked_sub(FIRST_CARD).and_then(|card| self.platform.card_name(usize::from(card)));
+        let found = card.and_then(|name| functions.iter().find(|function| function.port == name));
+        found.map_or(FunctionId(if requester < FIRST_CARD { requester } else { 0 }), |function| function.address)
+    }
+
+    /// Who completes what is about this address.
+    fn completer(address: u64, functions: &[SimulatedFunction]) -> FunctionId {
+        let holds = |function: &&SimulatedFunction| {
+            function.bars.iter().any(|bar| address.wrapping_sub(bar.address) < bar.size_bytes)
+        };
+        functions.iter().find(holds).map(|function| function.address).unwrap_or_default()
+    }
+
+    fn header(&self, noticed: &Noticed, functions: &[SimulatedFunction]) -> Header {
+        let requester = self.id(noticed.tlp.requester, functions);
+        let completer = SimulatedMachine::completer(noticed.tlp.address, functions);
+        header_of(&noticed.tlp, Parties { requester, completer }, noticed.left_bytes)
+    }
+
+    /// The first four DWs of the TLP, in the order of the wire.
+    fn header_log(&self, noticed: &Noticed, functions: &[SimulatedFunction]) -> [u32; 4] {
+        let mut bytes = [0; Header::MAX_BYTES];
+        let used = self.header(noticed, functions).emit(&mut bytes).unwrap_or(0);
+        std::array::from_fn(|dw| {
+            let bytes = bytes.get(4 * dw..4 * dw + 4).filter(|_| 4 * dw < used).unwrap_or(&[0; 4]);
+            bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+        })
+    }
+}
+
+/// A port as `BUS:DEVICE.FUNCTION (NAME)`.
+fn named(functions: &[SimulatedFunction], port: &str) -> String {
+    let function = functions.iter().find(|function| function.port == port);
+    function.map_or_else(|| port.to_owned(), |function| format!("{} ({port})", function.address))
+}

@@ -1,0 +1,141 @@
+//! How a simulated machine lets cards hand on what comes to them.
+
+use super::failure::Before;
+use super::{MOST_PASSES, SimulatedMachine, Waits};
+use crate::part::dma_engine::DmaEngine;
+use crate::part::program::stored_bytes;
+use lanemark_machine::{
+    Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
+};
+
+/// Channels of the first card: it reads and writes at once.
+pub(super) const CHANNELS: u32 = 2;
+
+/// The relay of a plan, if it is one.
+pub(super) fn relay(plan: &Plan) -> Option<&Relay> {
+    plan.lanes
+        .iter()
+        .flat_map(|lane| &lane.body)
+        .find_map(|op| if let Op::Relay(relay) = op { Some(relay) } else { None })
+}
+
+impl SimulatedMachine {
+    pub(super) fn check_relay(&self, relay: &Relay) -> Result<(), Unsupported> {
+        let refused = |because: String| Err(self.unsupported("a relay by cards", because));
+        let Some(fifos) = &self.platform.fifos else {
+            return refused("its platform file has no section [fifos]: its cards have no queues".to_owned());
+        };
+        let channels = self.facts.dma.map_or(0, |dma| dma.channels);
+        if channels < CHANNELS {
+            return refused(format!(
+                "a card reads and writes at once, which takes {CHANNELS} channels; dma.channels is {channels}"
+            ));
+        }
+        let transfers = relay.transfers();
+        if transfers.is_empty() {
+            return refused("it has no cards".to_owned());
+        }
+        for (place, card) in relay.cards.iter().enumerate() {
+            if relay.cards[..place].contains(card) {
+                return refused(format!("card {card} would have it twice, and has each of its queues once"));
+            }
+        }
+        transfers.iter().try_for_each(|transfer| self.check_transfer(transfer))?;
+        let places = |window: &Window| (window.pattern, window.len);
+        if places(&relay.from) != places(&relay.to) || relay.from.pattern != Pattern::Sequential {
+            return refused(
+                "what is read and what is written must be windows of one length, gone over in order".to_owned(),
+            );
+        }
+        let [from, to] =
+            [relay.from, relay.to].map(|window| (window.offset, window.offset + window.len.max(relay.bytes)));
+        if from.0 < to.1 && to.0 < from.1 {
+            return refused("it would write over what it reads: give both windows of their own".to_owned());
+        }
+        let (bytes, window) = (relay.bytes, &relay.at_peers);
+        let region = self.platform.region_at(relay.bar, window.offset, window.len.max(bytes));
+        if relay.cards.len() > 1 && region.is_none_or(|region| region.name != fifos.ep_rx) {
+            return refused(format!("cards take what others write through region {}", fifos.ep_rx));
+        }
+        let tx_bytes = fifos.tx_bytes.value;
+        if relay.is_stored && relay.bytes > tx_bytes {
+            return refused(format!(
+                "{} B are to be in a queue at once that holds {tx_bytes} (fifos.tx_bytes)",
+                relay.bytes
+            ));
+        }
+        Ok(())
+    }
+
+    /// Lets cards relay `passes` times what is new in host memory.
+    pub(super) fn run_relay(
+        &mut self,
+        plan: &Plan,
+        relay: &Relay,
+        passes: u64,
+    ) -> Result<(Sample, Waits), MachineError> {
+        let transfers = relay.transfers();
+        let [reads, .., writes] = transfers.as_slice() else {
+            return Err(self.unsupported("a relay by cards", "it has no cards").into());
+        };
+        let start = self.board.now();
+        let mut fresh = vec![0; relay.bytes as usize];
+        for nth in 0..relay.from.places(relay.bytes).min(relay.count) {
+            let offset = relay.from.place(nth, relay.bytes);
+            stored_bytes(self.board.lent_at() + offset, self.passes_done, &mut fresh);
+            self.board.memory_mut().write(offset, &fresh);
+        }
+        let before = self.board.moved(writes).0;
+        let before_all = Before::of(plan, &self.board);
+        self.board
+            .start_relay(relay, passes, self.passes_done)
+            .map_err(|because| self.unsupported("a relay by cards", because))?;
+        self.passes_done += passes.min(MOST_PASSES);
+        let mut stop = self.stop();
+        let mut is_over = false;
+        let all_arrived = self.board.run_while(start + plan.timeout, |board| {
+            is_over = stop();
+            !board.is_idle() && !is_over && !board.has_failed()
+        });
+        if is_over {
+            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
+        }
+        self.failure(plan, passes, &before_all)?;
+        let engines = || relay.cards.iter().filter_map(|card| self.board.engine(*card as usize));
+        if !all_arrived || !engines().all(DmaEngine::is_done) {
+            let waiting_for = engines().find_map(DmaEngine::waiting_for);
+            return Err(self.timeout(plan, waiting_for));
+        }
+        let (moved, ended) = self.board.moved(writes);
+        let wanted = relay.bytes_of_pass().saturating_mul(passes);
+        if moved - before != wanted {
+            let what = format!("{}: {} of {wanted} bytes came back to host memory", self.facts.name, moved - before);
+            return Err(MachineError::Device { machine: self.facts.name.clone(), what });
+        }
+        let (issued_at, waits) = self
+            .board
+            .engine(reads.card as usize)
+            .map_or((start, Waits::default()), |first| (first.issued_at(), first.waits));
+        self.board.end_relay(relay);
+        let made = transfers.len() as u64 * relay.count.saturating_mul(passes);
+        let because = Some(if self.skips { Unsteady::Relayed } else { Unsteady::Unwanted });
+        self.steady.get_or_insert_default().add(Steady { transfers: made, because, ..Steady::default() });
+        self.board.run_until(ended);
+        Ok((Sample { issue: issued_at.since(start), delivered: ended.since(start) }, waits))
+    }
+
+    /// Compares what came back with what was read.
+    pub(super) fn confirm_relay(&mut self, relay: &Relay) -> Confirmed {
+        let mut confirmed = Confirmed { claimed_bytes: 0, confirmed_bytes: 0 };
+        let (mut found, mut meant) = (vec![0; relay.bytes as usize], vec![0; relay.bytes as usize]);
+        for nth in 0..relay.to.places(relay.bytes).min(relay.count) {
+            let memory = self.board.memory_mut();
+            memory.read(relay.to.place(nth, relay.bytes), &mut found);
+            memory.read(relay.from.place(nth, relay.bytes), &mut meant);
+            confirmed.claimed_bytes += relay.bytes;
+            confirmed.confirmed_bytes +=
+                found.iter().zip(&meant).filter(|(found, meant)| found == meant).count() as u64;
+        }
+        confirmed
+    }
+}

@@ -1,0 +1,132 @@
+//! What changes in a DMA engine, and what a steady state has to know of its jobs.
+
+use super::{Channel, DmaEngine, Interconnect, Job, Read};
+use crate::steady::{Leg, Survey};
+use lanemark_machine::{Pattern, Samples, Transfer, Verb, Window};
+
+impl DmaEngine {
+    /// Shows everything that changes, behind all that may carry its tags.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey) {
+        let DmaEngine {
+            spec,
+            channels,
+            served,
+            path,
+            reads,
+            free_tags,
+            tag_at,
+            tag_because,
+            arriving,
+            data_until,
+            taken_at,
+            queues,
+            sink: _,
+            received_at,
+            received_bytes,
+            latencies,
+            refused,
+            waits,
+        } = self;
+        let owner = spec.requester;
+        let begun: Vec<[u64; 2]> = channels.iter_mut().map(|channel| channel.visit(view, owner)).collect();
+        view.count(*served);
+        path.visit(view);
+        view.time(tag_at);
+        view.count(tag_because.index());
+        arriving.visit(view, Survey::tlp);
+        // Which of its tags a read has is no matter, nor in which order the others are taken: they differ by nothing else.
+        let mut under_way: Vec<usize> = (0..reads.len()).filter(|tag| reads[*tag].left > 0).collect();
+        under_way.sort_unstable_by_key(|tag| (reads[*tag].asked, reads[*tag].transfer, reads[*tag].end));
+        view.count(under_way.len());
+        for tag in under_way {
+            let Read { left, channel, transfer, asked, end } = &mut reads[tag];
+            let [before, now] = begun[*channel];
+            let name = view.tag(owner, tag as u16);
+            for value in [name, u64::from(*left), *channel as u64, before.wrapping_sub(*transfer)] {
+                view.state(value);
+            }
+            // When it was made only those look at who give it up, and then nothing is skipped.
+            view.mark(asked);
+            let was = *transfer;
+            *transfer += now - before;
+            if let Some(job) = &channels[*channel].job {
+                let within = end.wrapping_sub(job.start_of(was, Verb::Load));
+                view.state(within);
+                *end = job.start_of(*transfer, Verb::Load).wrapping_add(within);
+            }
+        }
+        view.count(free_tags.len());
+        view.time(data_until);
+        // Where it does not move nothing comes in, and nobody asks for it.
+        view.time(taken_at);
+        if let Some(queues) = queues {
+            queues.visit(view);
+        }
+        view.mark(received_at);
+        view.counter(received_bytes);
+        view.log(latencies, Samples::MOST_LATENCIES);
+        view.state(refused.unwrap_or(u64::MAX));
+        for span in waits {
+            view.counter(&mut span.0);
+        }
+    }
+
+    /// Where its jobs go: writes, reads, or both.
+    pub(crate) fn legs(&self) -> impl Iterator<Item = Leg> {
+        let jobs = self.channels.iter().filter_map(|channel| Some((channel, channel.job.as_ref()?)));
+        jobs.flat_map(move |(channel, job)| {
+            let first = self.leg(channel, job, job.transfer.verb, &job.transfer.window);
+            let second = job.read.map(|window| self.leg(channel, job, Verb::Load, &window));
+            std::iter::once(first).chain(second)
+        })
+    }
+
+    fn leg(&self, channel: &Channel, job: &Job, verb: Verb, window: &Window) -> Leg {
+        let Transfer { bytes, count, .. } = job.transfer;
+        let (transfers, next) = job.share();
+        Leg {
+            owner: self.spec.requester,
+            verb,
+            base: job.base,
+            start: job.base + window.offset,
+            bytes,
+            places: window.places(bytes),
+            count,
+            first_pass: job.first_pass,
+            transfers,
+            is_over: channel.is_done(),
+            next,
+            open: channel.open.len() as u64,
+            unasked: job.unasked(verb),
+            are_free: self.spec.relaxed || self.spec.id_based,
+            is_random: window.pattern != Pattern::Sequential,
+            step: 1,
+        }
+    }
+
+    /// Whether all of its jobs are the first channel's.
+    pub(crate) fn has_one_job(&self) -> bool {
+        self.channels.iter().skip(1).all(Channel::is_done)
+    }
+
+    /// Whether its queues are joined.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.queues.as_ref().is_some_and(Interconnect::is_joined)
+    }
+
+    /// It looks at no more of an address than its rest by each of these.
+    pub(crate) fn address_moduli(&self) -> [u64; 3] {
+        [self.spec.descriptor_bytes, self.spec.read.address_modulus(), self.spec.write.address_modulus()]
+    }
+
+    /// Of blocks of so many bytes or more, each at a multiple of its length, it does not matter which multiple.
+    pub(crate) fn least_block_bytes(&self) -> u64 {
+        self.spec.read.least_block_bytes().max(self.spec.write.least_block_bytes())
+    }
+
+    /// Transfers begun of its first channel's job.
+    #[inline]
+    pub(crate) fn begun(&self) -> u64 {
+        self.channels.first().and_then(|channel| channel.job.as_ref()).map_or(0, |job| job.next)
+    }
+}

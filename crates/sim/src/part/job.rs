@@ -1,0 +1,231 @@
+//! A job of a DMA engine: a transfer of a plan, so many times, taken apart into requests.
+
+use crate::steady::Survey;
+use lanemark_machine::{Transfer, Verb, Window, WriteRead};
+use lanemark_wire::Chunk;
+use lanemark_wire::split::{Chunks, requests};
+
+/// Most bytes of a request, each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MostBytes {
+    /// Of a read.
+    pub read: u32,
+    /// Of a write.
+    pub write: u32,
+}
+
+/// A job, and how far it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// What is made.
+    pub transfer: Transfer,
+    /// Bus address of where offset 0 of the window lies.
+    pub base: u64,
+    /// Number of the first pass.
+    pub first_pass: u64,
+    /// Transfers in all, and those that may begin.
+    pub transfers: u64,
+    /// See `transfers`.
+    pub released: u64,
+    /// The next transfer to begin, and how far it is to the one behind it: other channels make those between.
+    pub next: u64,
+    step: u64,
+    /// The one begun last, and what is left of it.
+    begun: u64,
+    pieces: Chunks,
+    /// Where is read behind each of its writes, and what is left of that.
+    pub read: Option<Window>,
+    read_pieces: Chunks,
+    /// Whether both take turns, and how many bytes more were written than read in this one.
+    is_mixed: bool,
+    ahead: i64,
+    /// The request to be made next.
+    pub piece: Option<Piece>,
+}
+
+/// What the next request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The number of its transfer.
+    pub number: u64,
+    /// The bytes.
+    pub chunk: Chunk,
+    /// How many of the transfer's bytes are before them.
+    pub offset: u64,
+    /// Which way it goes.
+    pub verb: Verb,
+}
+
+impl Job {
+    /// `transfer`, `passes` times, of which none may begin yet; `base` is the bus address of the windows' offset 0.
+    #[must_use]
+    pub fn new(transfer: &Transfer, base: u64, passes: u64, first_pass: u64, most: MostBytes) -> Job {
+        let most_bytes = if transfer.verb == Verb::Store { most.write } else { most.read };
+        Job {
+            transfer: *transfer,
+            base,
+            first_pass,
+            transfers: transfer.count.saturating_mul(passes),
+            released: 0,
+            next: 0,
+            step: 1,
+            begun: 0,
+            pieces: requests(0, 0, most_bytes),
+            read: None,
+            read_pieces: requests(0, 0, most.read),
+            is_mixed: false,
+            ahead: 0,
+            piece: None,
+        }
+    }
+
+    /// With a read behind each write.
+    #[must_use]
+    pub fn with_reads(mut self, pairs: &WriteRead) -> Job {
+        (self.read, self.is_mixed) = (Some(pairs.read), pairs.is_mixed);
+        self
+    }
+
+    /// Only the transfers whose number leaves `channel` when it is divided by `channels`.
+    #[must_use]
+    pub fn dealt(mut self, channel: u64, channels: u64) -> Job {
+        (self.next, self.step) = (channel, channels.max(1));
+        self
+    }
+
+    /// All of it may begin.
+    #[must_use]
+    pub fn released(mut self) -> Job {
+        self.released = self.transfers;
+        self.advance();
+        self
+    }
+
+    fn piece_of(&self, chunk: Chunk, verb: Verb) -> Piece {
+        Piece { number: self.begun, chunk, offset: chunk.address - self.start_of(self.begun, verb), verb }
+    }
+
+    /// How many of its transfers it makes, and how many of these have begun.
+    pub(crate) fn share(&self) -> (u64, u64) {
+        let first = self.next % self.step;
+        let made = |to: u64| to.saturating_sub(first).div_ceil(self.step);
+        (made(self.transfers), made(self.next))
+    }
+
+    /// Bytes of the transfer begun last that it has not asked for.
+    pub(crate) fn unasked(&self, verb: Verb) -> u64 {
+        let of_piece = self.piece.filter(|piece| piece.verb == verb).map_or(0, |piece| piece.chunk.bytes);
+        self.pieces.rest().1 + u64::from(of_piece)
+    }
+
+    /// Bus address of one of its transfers.
+    pub(crate) fn start_of(&self, number: u64, verb: Verb) -> u64 {
+        let window = self.read.as_ref().filter(|_| verb == Verb::Load).unwrap_or(&self.transfer.window);
+        self.base + window.place(number, self.transfer.bytes)
+    }
+
+    /// Shows everything that changes in a job of card `owner`.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey, owner: u16) {
+        let Job {
+            transfer,
+            base: _,
+            first_pass: _,
+            transfers: _,
+            released,
+            next,
+            step: _,
+            begun,
+            pieces,
+            read: _,
+            read_pieces,
+            is_mixed: _,
+            ahead,
+            piece,
+        } = self;
+        let before = *next;
+        view.counter(next);
+        let moved = *next - before;
+        view.state(*released);
+        view.state(before.wrapping_sub(*begun));
+        *begun += moved;
+        rest(view, owner, transfer.verb, pieces);
+        rest(view, owner, Verb::Load, read_pieces);
+        view.state(ahead.cast_unsigned());
+        view.flag(piece.is_some());
+        if let Some(Piece { number, chunk, offset, verb }) = piece {
+            view.state(before.wrapping_sub(*number));
+            *number += moved;
+            view.place(owner, *verb, &mut chunk.address);
+            view.state(u64::from(chunk.bytes));
+            view.state(*offset);
+            view.count(*verb as usize);
+        }
+    }
+
+    /// Makes sure that there is a next request, if there is to be one.
+    pub fn advance(&mut self) {
+        self.piece = loop {
+            if self.is_mixed
+                && self.ahead > 0
+                && let Some(chunk) = self.read_pieces.next()
+            {
+                self.ahead -= i64::from(chunk.bytes);
+                break Some(self.piece_of(chunk, Verb::Load));
+            }
+            if let Some(chunk) = self.pieces.next() {
+                self.ahead += i64::from(chunk.bytes);
+                break Some(self.piece_of(chunk, self.transfer.verb));
+            }
+            if let Some(chunk) = self.read_pieces.next() {
+                break Some(self.piece_of(chunk, Verb::Load));
+            }
+            if self.next >= self.released {
+                break None;
+            }
+            let bytes = self.transfer.bytes;
+            self.pieces.begin(self.base + self.transfer.window.place(self.next, bytes), bytes);
+            self.ahead = 0;
+            if let Some(read) = &self.read {
+                self.read_pieces.begin(self.base + read.place(self.next, bytes), bytes);
+            }
+            self.begun = self.next;
+            self.next = self.next.saturating_add(self.step);
+        };
+    }
+}
+
+/// Shows what is left of a transfer.
+fn rest(view: &mut impl Survey, owner: u16, verb: Verb, chunks: &mut Chunks) {
+    let (mut address, bytes) = chunks.rest();
+    view.state(bytes);
+    if bytes > 0 {
+        view.place(owner, verb, &mut address);
+        chunks.begin(address, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_machine::{Partner, Pattern};
+
+    #[test]
+    fn channels_that_a_job_is_dealt_to_make_every_transfer_once() {
+        let window = Window { offset: 0, len: 7 * 64, pattern: Pattern::Sequential };
+        let (verb, partner) = (Verb::Store, Partner::Host);
+        let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 7, window, under_way: None };
+        let most = MostBytes { read: 64, write: 64 };
+        let mut made = Vec::new();
+        for channel in 0..3 {
+            let mut job = Job::new(&transfer, 0x1000, 1, 0, most).dealt(channel, 3).released();
+            while let Some(piece) = job.piece {
+                assert_eq!(piece.number % 3, channel);
+                assert_eq!(piece.chunk.address, 0x1000 + 64 * piece.number);
+                made.push(piece.number);
+                job.advance();
+            }
+        }
+        made.sort_unstable();
+        assert_eq!(made, [0, 1, 2, 3, 4, 5, 6]);
+    }
+}

@@ -1,0 +1,70 @@
+//! What changes in one direction of a link.
+
+use super::{Crossed, Spec, Transmitter};
+use crate::steady::Survey;
+use lanemark_units::Ticks;
+
+impl Transmitter {
+    /// What never changes.
+    pub(crate) fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Whether somebody keeps its DLLPs.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.dllps.watch.is_some()
+    }
+
+    /// Shows everything that changes.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey, now: Ticks) {
+        let Transmitter {
+            spec: _,
+            dw: _,
+            flits,
+            framing_dw: _,
+            slots: _,
+            inputs,
+            active,
+            queued,
+            offered,
+            served,
+            account,
+            dllps,
+            busy_until,
+            tlp_until,
+            again_at,
+            damaged_at,
+            damaged,
+            tried,
+            crossed,
+        } = self;
+        // FLITs begin at multiples of their time, counted from zero.
+        view.state(flits.map_or(0, |line| now.0 % line.flit().0));
+        let before = *offered;
+        view.counter(offered);
+        let moved = *offered - before;
+        for input in inputs {
+            input.visit(view, before, moved);
+        }
+        view.count(active.len());
+        for input in active {
+            view.count(*input);
+        }
+        view.count(*queued);
+        view.count(*served);
+        account.visit(view);
+        dllps.visit(view);
+        view.time(busy_until);
+        view.time(tlp_until);
+        view.moment_if_any(again_at);
+        view.moment_if_any(damaged_at);
+        // Somebody takes it in the same event.
+        view.flag(damaged.is_some());
+        view.state(*tried);
+        let Crossed { writes, reads, completions, payload_bytes, wire_bytes, dllps, replays, replay_timeouts } =
+            crossed;
+        for count in [writes, reads, completions, payload_bytes, wire_bytes, dllps, replays, replay_timeouts] {
+            view.counter(count);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+use super::*;
+use crate::tlp::span;
+use lanemark_wire::tlp_wire_bytes;
+
+fn write(len: u64) -> Tlp {
+    let (address, length_dw, first_be, last_be) = span(0x1_0000_0000, len);
+    Tlp { address, length_dw, first_be, last_be, ..Tlp::of(TlpKind::MWr) }
+}
+
+/// Posted credits and one non-posted one; two inputs that take turns.
+fn credits(header: u32, data: u32) -> Credits {
+    Credits([Pool { header, data }, Pool { header: 1, data: 1 }, Pool::INFINITE])
+}
+
+fn spec(latency: Ticks, credits: Credits) -> Spec {
+    let lanes = Lanes::new(8).unwrap();
+    Spec {
+        generation: Generation::Gen2,
+        lanes,
+        latency,
+        credits,
+        start_dw: 1,
+        dllp_patience: Ticks::whole_ns(100),
+        mps_bytes: 64,
+        replay_tlps: Pool::INFINITE.header,
+        passing: Passing::Blocked,
+        skp: None,
+        tlps_per_error: 0,
+        number: 0,
+        inputs: 2,
+        first_served: 0,
+    }
+}
+
+fn link(posted_header: u32, posted_data: u32) -> Transmitter {
+    Transmitter::new(spec(Ticks::whole_ns(100), credits(posted_header, posted_data)))
+}
+
+/// The receiver has room again, and its DLLP goes at once and takes no time.
+fn back(link: &mut Transmitter, now: Ticks, cost: Cost) {
+    let kind = DllpKind::update(cost.class);
+    link.free(kind, now, cost.data, Cause::Device);
+    link.told(Gone { kind, went: now, comes: now + link.spec.latency });
+}
+
+#[test]
+fn a_64_byte_write_takes_22_ns_of_a_gen2_x8_link() {
+    let mut link = link(8, 32);
+    link.offer(0, Ticks::ZERO, write(64));
+    // 64 B + 16 B header + 8 B framing = 88 B at 4 GB/s, then the latency.
+    assert_eq!(link.send(Ticks::ZERO).unwrap().arrives, Ticks::whole_ns(122));
+}
+
+#[test]
+fn the_last_header_credit_lets_a_write_go_and_none_holds_the_next() {
+    let mut link = link(1, 32);
+    link.offer(0, Ticks::ZERO, write(64));
+    link.offer(0, Ticks::ZERO, write(64));
+    assert_eq!(link.due().at, Ticks::ZERO);
+    assert!(link.send(Ticks::ZERO).is_some());
+    assert_eq!(link.due().at, Ticks::NEVER);
+    assert_eq!(link.send(Ticks::whole_ns(500)), None);
+    back(&mut link, Ticks::whole_ns(500), Cost::of(&write(64)));
+    assert_eq!(link.due().at, Ticks::whole_ns(600), "the credit needs the link's latency");
+    assert_eq!(link.send(Ticks(link.due().at.0 - 1)), None);
+    assert!(link.send(Ticks::whole_ns(600)).is_some());
+}
+
+#[test]
+fn data_credits_are_counted_in_units_of_16_bytes() {
+    let mut link = link(8, 4);
+    link.offer(0, Ticks::ZERO, write(64));
+    assert_eq!(link.due().at, Ticks::ZERO);
+    let mut short = self::link(8, 3);
+    short.offer(0, Ticks::ZERO, write(64));
+    assert_eq!(short.due().at, Ticks::NEVER);
+    assert_eq!(Cost::of(&write(1)).data, 1);
+    assert_eq!(Cost::of(&write(17)).data, 2);
+}
+
+#[test]
+fn a_wait_is_charged_to_what_became_ready_last() {
+    let mut link = link(1, 32);
+    for _ in 0..2 {
+        link.offer(0, Ticks::ZERO, write(64));
+    }
+    assert_eq!(link.send(Ticks::ZERO).unwrap().because, None);
+    back(&mut link, Ticks::ZERO, Cost::of(&write(64)));
+    assert_eq!(link.send(link.due().at).unwrap().because, Some(Cause::Device), "credits after the line was free");
+    let mut link = self::link(9, 32);
+    for _ in 0..2 {
+        link.offer(0, Ticks::ZERO, write(64));
+    }
+    link.send(Ticks::ZERO);
+    assert_eq!(link.send(link.due().at).unwrap().because, Some(Cause::LinkBusy));
+}
+
+#[test]
+fn an_offer_with_an_earlier_time_goes_behind_what_waits() {
+    let mut link = link(9, 32);
+    link.offer(0, Ticks::whole_ns(50), write(64));
+    link.offer(0, Ticks::ZERO, write(4));
+    assert_eq!(link.send(link.due().at).unwrap().tlp.length_dw, 16);
+    assert_eq!(link.send(link.due().at).unwrap().tlp.length_dw, 1);
+}
+
+fn covers(left: Pool, cost: Cost) -> bool {
+    left.header >= 1 && left.data >= cost.data
+}
+
+/// A link that counts every credit when it arrives, tick by tick.
+fn eager(posted: Pool, offers: &[(u64, u64)], hold: u64, latency: u64) -> Vec<(u64, Option<Cause>)> {
+    let (mut left, mut busy, mut gone) = (posted, 0, Vec::new());
+    let mut back: Vec<(u64, Cost)> = Vec::new();
+    let mut credited = (0, false);
+    for now in 0.. {
+        let Some((ready, len)) = offers.get(gone.len()).copied() else { break };
+        let needed = Cost::of(&write(len));
+        while back.first().is_some_and(|first| first.0 <= now) {
+            credited = (now, !covers(left, needed));
+            left.header += 1;
+            left.data += back.remove(0).1.data;
+        }
+        if now < ready || now < busy || !covers(left, needed) {
+            continue;
+        }
+        let because = match credited {
+            (at, true) if at > ready.max(busy) => Some(Cause::Device),
+            _ if busy > ready => Some(Cause::LinkBusy),
+            _ => None,
+        };
+        credited.1 = false;
+        left.header -= 1;
+        left.data -= needed.data;
+        busy = now + u64::from(tlp_wire_bytes(Generation::Gen2, 4, len as u32, false)) / 4;
+        back.push((busy + latency + hold + latency, needed));
+        gone.push((now, because));
+    }
+    gone
+}
+
+#[test]
+fn counting_credits_lazily_gives_the_times_and_causes_of_counting_them_as_they_arrive() {
+    let mut state = 1_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for _ in 0..300 {
+        let posted = Pool { header: 1 + random(4) as u32, data: 4 + random(12) as u32 };
+        let (hold, latency) = (random(60), random(40));
+        let mut at = 0;
+        let offers: Vec<(u64, u64)> = (0..30)
+            .map(|_| {
+                at += random(40);
+                (at, [4, 16, 32, 64][random(4) as usize])
+            })
+            .collect();
+        let mut lazy = Transmitter::new(spec(Ticks(latency), credits(posted.header, posted.data)));
+        lazy.dw = Ticks(1);
+        let mut gone = Vec::new();
+        let (mut next, mut accepting) = (0, std::collections::VecDeque::new());
+        while gone.len() < offers.len() {
+            let offer = offers.get(next).map_or(Ticks::NEVER, |offer| Ticks(offer.0));
+            let accept = accepting.front().map_or(Ticks::NEVER, |first: &(Ticks, Cost)| first.0);
+            let send = lazy.due().at;
+            if offer <= accept && offer <= send {
+                lazy.offer(0, offer, write(offers[next].1));
+                next += 1;
+            } else if accept <= send {
+                back(&mut lazy, accept, accepting.pop_front().unwrap().1);
+            } else if let Some(sent) = lazy.send(send) {
+                gone.push((send.0, sent.because));
+                accepting.push_back((sent.arrives + Ticks(hold), Cost::of(&sent.tlp)));
+            }
+        }
+        assert_eq!(gone, eager(posted, &offers, hold, latency));
+    }
+}
+
+#[test]
+fn at_64_gts_a_tlp_is_there_when_its_last_flit_is() {
+    let latency = Ticks::whole_ns(100);
+    let spec = Spec { generation: Generation::Gen6, lanes: Lanes::X16, ..spec(latency, Credits::INFINITE) };
+    let mut link = Transmitter::new(spec);
+    for _ in 0..3 {
+        link.offer(0, Ticks::ZERO, write(64));
+    }
+    let mut arrivals = Vec::new();
+    while let Some(sent) = link.send(link.due().at) {
+        arrivals.push(sent.arrives);
+    }
+    // 20 DWs each: the third ends with the 60th DW, in the second FLIT of 2 ns.
+    assert_eq!(arrivals, [102, 102, 104].map(Ticks::whole_ns));
+}
+
+#[test]
+fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
+    let mut link = Transmitter::new(Spec { tlps_per_error: 1, ..spec(Ticks::whole_ns(100), Credits::INFINITE) });
+    link.offer(0, Ticks::ZERO, write(64));
+    // Every TLP is damaged, and every Nak too: the timer ends three times the patience after the last bit.
+    assert_eq!(link.send(Ticks::ZERO), None);
+    assert_eq!((link.due().at, link.take_damaged()), (Ticks::whole_ns(22 + 300), None));
+    link.spec.tlps_per_error = 2;
+    let mut now = link.due().at;
+    for _ in 0..40 {
+        if let Some(sent) = link.send(now) {
+            assert_eq!(sent.because, Some(Cause::Replay));
+            return;
+        }
+        if let Some(found) = link.take_damaged() {
+            assert_eq!(found, now + Ticks::whole_ns(122));
+            assert_eq!(link.due(), Due { at: Ticks::NEVER, awaits_dllp: true });
+            link.told(Gone { kind: DllpKind::Nak, went: found, comes: found + Ticks::whole_ns(100) });
+        }
+        now = link.due().at;
+    }
+    panic!("it never came whole");
+}

@@ -1,0 +1,97 @@
+//! How fast a DMA engine makes requests of one direction.
+
+use lanemark_units::Ticks;
+use lanemark_wire::Chunk;
+
+/// What a request takes of its channel, besides its beats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Any request.
+    pub request: Ticks,
+    /// Bytes, from a multiple of them on, that are worked on at a time.
+    pub chunk_bytes: u64,
+    /// Each of these that a request touches.
+    pub chunk: Ticks,
+    /// Bytes of a transfer behind which there is a pause.
+    pub segment_bytes: u64,
+    /// The pause.
+    pub segment: Ticks,
+    /// The least, beats and all, of one that touches more than one line, or begins inside one.
+    pub many_lines: Ticks,
+}
+
+/// Bytes of a line.
+const LINE: u64 = 64;
+
+impl Pace {
+    /// Where every request takes the same.
+    #[must_use]
+    pub const fn of(request: Ticks) -> Pace {
+        let (chunk_bytes, segment_bytes) = (1 << 12, 1 << 40);
+        let (chunk, segment, many_lines) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
+        Pace { request, chunk_bytes, chunk, segment_bytes, segment, many_lines }
+    }
+
+    /// No more of an address matters than its rest by this.
+    pub(crate) fn address_modulus(&self) -> u64 {
+        if self.chunk > Ticks::ZERO { self.chunk_bytes } else { 1 }
+    }
+
+    /// Of blocks of so many bytes or more, each at a multiple of its length, it does not matter which multiple.
+    pub(crate) fn least_block_bytes(&self) -> u64 {
+        if self.many_lines > Ticks::ZERO { LINE } else { 1 }
+    }
+
+    /// Of a request for these bytes, which begin `offset` bytes from the start of their transfer and take so many beats.
+    #[inline]
+    #[must_use]
+    pub fn besides(&self, bytes: Chunk, offset: u64, beats: Ticks) -> Ticks {
+        let (first, last) = (bytes.address, bytes.address + u64::from(bytes.bytes) - 1);
+        let touched = |size: u64| last / size - first / size + 1;
+        let alone = beats + self.request + self.chunk * touched(self.chunk_bytes);
+        let is_many = touched(LINE) > 1 || !first.is_multiple_of(LINE);
+        let all = if is_many { alone.max(self.many_lines) } else { alone };
+        // Segments that begin here; the first one of a transfer needs no pause.
+        let end = offset + u64::from(bytes.bytes);
+        let begun = |to: u64| to.div_ceil(self.segment_bytes).max(1);
+        all - beats + self.segment * (begun(end) - begun(offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace {
+        request: Ticks(5),
+        chunk_bytes: 128,
+        chunk: Ticks(100),
+        segment_bytes: 256,
+        segment: Ticks(10_000),
+        many_lines: Ticks(0),
+    };
+
+    fn besides(pace: Pace, address: u64, bytes: u32, offset: u64) -> u64 {
+        pace.besides(Chunk { address, bytes }, offset, Ticks(1)).0
+    }
+
+    #[test]
+    fn every_chunk_that_is_touched_costs_its_time() {
+        let cost = |address, bytes| besides(Pace { segment: Ticks(0), ..PACE }, address, bytes, 0);
+        assert_eq!([cost(0, 128), cost(0, 129), cost(127, 1), cost(127, 2)], [105, 205, 105, 205]);
+    }
+
+    #[test]
+    fn a_pause_is_before_the_request_in_which_a_segment_begins() {
+        let cost = |offset, bytes| besides(Pace { chunk: Ticks(0), ..PACE }, offset, bytes, offset);
+        assert_eq!([cost(0, 256), cost(128, 128), cost(256, 1), cost(255, 2)], [5, 5, 10_005, 10_005]);
+        assert_eq!([cost(257, 255), cost(0, 257), cost(0, 768)], [5, 10_005, 20_005]);
+    }
+
+    #[test]
+    fn more_than_a_line_and_one_not_begun_at_its_start_take_the_least() {
+        let cost = |address, bytes| besides(Pace { chunk: Ticks(0), many_lines: Ticks(50), ..PACE }, address, bytes, 0);
+        // A beat of them is not besides the beats.
+        assert_eq!([cost(64, 64), cost(64, 65), cost(65, 1), cost(64, 1)], [5, 49, 49, 5]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Moves a board on by so many periods.
+
+use super::{Leg, Period, Survey};
+use crate::engine::{Slab, Slot, Visitor};
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_machine::Verb;
+use lanemark_units::Ticks;
+use std::slice::Iter;
+
+/// Is shown everything in the same order as the [`Writer`](super::Writer) that wrote down what the period lies between.
+pub(crate) struct Mover<'a> {
+    times: u64,
+    span: Ticks,
+    legs: &'a [Leg],
+    /// How far each leg moves, in transfers.
+    by: Vec<u64>,
+    moving_times: Iter<'a, bool>,
+    moving_marks: Iter<'a, bool>,
+    growth: Iter<'a, u64>,
+    logs: Iter<'a, usize>,
+    slab: &'a mut Slab,
+    /// TLPs whose bytes are others now.
+    pub(crate) to_fill: Vec<Tlp>,
+}
+
+impl<'a> Mover<'a> {
+    /// By `times` periods; that must not be oftener than [`Period::most_times`].
+    pub(crate) fn new(period: &'a Period, times: u64, legs: &'a [Leg], slab: &'a mut Slab) -> Mover<'a> {
+        Mover {
+            times,
+            span: period.span * times,
+            legs,
+            by: period.transfers.iter().map(|transfers| transfers * times).collect(),
+            moving_times: period.moving_times.iter(),
+            moving_marks: period.moving_marks.iter(),
+            growth: period.growth.iter(),
+            logs: period.logs.iter(),
+            slab,
+            to_fill: Vec::new(),
+        }
+    }
+
+    fn leg(&self, owner: u16, verb: Verb) -> Option<(&'a Leg, u64)> {
+        let mut legs = self.legs.iter().zip(&self.by);
+        legs.find(|(leg, _)| leg.owner == owner && leg.verb == verb).map(|(leg, by)| (leg, *by))
+    }
+}
+
+impl Visitor for Mover<'_> {
+    fn state(&mut self, _value: u64) {}
+
+    fn moment(&mut self, at: &mut Ticks) {
+        if *at != Ticks::NEVER {
+            *at += self.span;
+        }
+    }
+
+    fn time(&mut self, at: &mut Ticks) {
+        if self.moving_times.next() == Some(&true) {
+            *at += self.span;
+        }
+    }
+
+    fn mark(&mut self, at: &mut Ticks) {
+        if self.moving_marks.next() == Some(&true) {
+            *at += self.span;
+        }
+    }
+
+    fn counter(&mut self, count: &mut u64) {
+        *count += self.growth.next().copied().unwrap_or(0) * self.times;
+    }
+
+    fn log(&mut self, entries: &mut Vec<Ticks>, most: usize) {
+        let from = self.logs.next().copied().unwrap_or(0);
+        let of_period = entries.len() - from;
+        let all = (of_period as u64).saturating_mul(self.times).min((most - entries.len().min(most)) as u64);
+        for place in from..from + all as usize {
+            entries.push(entries[place]);
+        }
+    }
+}
+
+impl Survey for Mover<'_> {
+    fn tlp(&mut self, tlp: &mut Tlp) {
+        let verb = if tlp.kind == TlpKind::MWr { Verb::Store } else { Verb::Load };
+        let skip = u64::from(tlp.first_be.trailing_zeros().min(3));
+        let mut first = tlp.address + skip;
+        self.place(tlp.requester, verb, &mut first);
+        tlp.address = first - skip;
+        let Some((leg, by)) = self.leg(tlp.requester, verb).filter(|(leg, _)| leg.place_of(first).is_some()) else {
+            return;
+        };
+        if tlp.payload != Slot::NONE {
+            if leg.verb == Verb::Store {
+                self.slab.note(tlp.payload, self.slab.note_of(tlp.payload) + by);
+            }
+            self.to_fill.push(*tlp);
+        }
+    }
+
+    fn place(&mut self, owner: u16, verb: Verb, address: &mut u64) {
+        if let Some((leg, by)) = self.leg(owner, verb)
+            && let Some((place, within)) = leg.place_of(*address)
+        {
+            *address = leg.address_of(place + by % leg.places) + within;
+        }
+    }
+
+    fn tag(&mut self, _owner: u16, tag: u16) -> u64 {
+        tag.into()
+    }
+}

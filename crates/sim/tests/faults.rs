@@ -1,0 +1,457 @@
+//! What does a plan say when something goes wrong on its way, and which bytes are there then?
+
+mod stage;
+
+use lanemark_machine::{
+    BusError, Completion, Descriptors, DmaCall, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Share,
+    Transfer, Verb, Window,
+};
+use lanemark_platform::Platform;
+use lanemark_sim::part::memory::first_byte;
+use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::{Board, SimulatedMachine, Tlp};
+use lanemark_units::{MemoryType, Ticks};
+use lanemark_wire::config::{AerError, ConfigSpace, Errors};
+use lanemark_wire::{Packet, TlpKind};
+use stage::{BAR, load, ns, platform, span, store, tree_platform};
+
+/// Bytes of a transfer, of one of its writes or completions, and of one of its reads.
+const BYTES: u64 = 4096;
+const WRITE: u64 = 128;
+const READ: u64 = 512;
+
+fn with(fault: &str, changes: &[(&str, f64)]) -> Platform {
+    platform("8B", changes).with_fault(fault.parse().unwrap()).unwrap()
+}
+
+fn machine(fault: &str) -> SimulatedMachine {
+    SimulatedMachine::new(&with(fault, &[])).unwrap()
+}
+
+fn moves(verb: Verb) -> Plan {
+    let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
+    let partner = Partner::Host;
+    let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, under_way: None };
+    Plan::on_one_core(vec![Op::Transfer(transfer)], 1)
+}
+
+fn stores(bytes: u64) -> Plan {
+    Plan::on_one_core(vec![store(8, span("sram", MemoryType::Uc, 0, bytes))], 1)
+}
+
+fn loads(bytes: u64) -> Plan {
+    Plan::on_one_core(vec![load(8, span("sram", MemoryType::Uc, 0, bytes))], 1)
+}
+
+#[track_caller]
+fn fails(machine: &mut SimulatedMachine, plan: &Plan) -> BusError {
+    match machine.run(plan, &mut Samples::wanted(1)) {
+        Err(MachineError::Bus(error)) => {
+            assert_eq!(machine.board_mut().slots_in_use(), 0);
+            assert!(machine.board_mut().is_idle());
+            *error
+        }
+        Err(other) => panic!("{other}"),
+        Ok(()) => panic!("nothing went wrong"),
+    }
+}
+
+#[track_caller]
+fn works(machine: &mut SimulatedMachine, plan: &Plan) {
+    let mut samples = Samples::wanted(1);
+    machine.run(plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    if let Some(confirmed) = samples.confirmed {
+        assert_eq!(confirmed.confirmed_bytes, confirmed.claimed_bytes);
+    }
+}
+
+/// Which pieces of a transfer are there, each whole or not at all.
+#[track_caller]
+fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
+    let lent_at = machine.board_mut().lent_at();
+    let mut found = vec![0; BYTES as usize];
+    match verb {
+        Verb::Store => machine.board_mut().memory_mut().read(0, &mut found),
+        Verb::Load => machine.board_mut().engine_mut(0).unwrap().sink.read(0, &mut found),
+    }
+    let is_there = |piece: &u64| {
+        let (mut meant, mut before) = (vec![0; WRITE as usize], vec![0; WRITE as usize]);
+        for (place, (meant, before)) in (piece * WRITE..).zip(meant.iter_mut().zip(&mut before)) {
+            (*meant, *before) = (first_byte(place), first_byte(place));
+            if verb == Verb::Load {
+                // What a card's memory holds at first is nothing that host memory holds there.
+                *before ^= 0x5A;
+            }
+        }
+        if verb == Verb::Store {
+            stored_bytes(lent_at + piece * WRITE, 0, &mut meant);
+        }
+        let found = &found[(piece * WRITE) as usize..][..WRITE as usize];
+        assert!(found == meant || found == before, "piece {piece} is there in part");
+        found == meant
+    };
+    (0..BYTES / WRITE).filter(is_there).collect()
+}
+
+/// The pieces that are there are as many bytes as the error says.
+#[track_caller]
+fn is_known_to_the_byte(error: &BusError, pieces: &[u64]) {
+    let [flow] = &error.arrived[..] else { panic!("{:?}", error.arrived) };
+    assert_eq!((flow.bytes, flow.wanted_bytes), (pieces.len() as u64 * WRITE, Some(BYTES)));
+}
+
+/// The TLP in a header log, read by the codec.
+fn logged(error: &BusError) -> Packet<Vec<u8>> {
+    let bytes = error.header_log.unwrap().iter().flat_map(|dw| dw.to_be_bytes()).collect::<Vec<u8>>();
+    Packet::new(bytes).unwrap()
+}
+
+#[test]
+fn a_write_that_is_refused_given_up_poisoned_or_damaged_is_not_there_and_all_others_are() {
+    for (kind, bit) in [
+        ("unsupported", AerError::UnsupportedRequest),
+        ("abort", AerError::CompleterAbort),
+        ("poisoned", AerError::PoisonedTlp),
+        ("ecrc", AerError::Ecrc),
+    ] {
+        let mut machine = machine(&format!("{kind}@root/card:3"));
+        let error = fails(&mut machine, &moves(Verb::Store));
+        assert_eq!((error.error, error.noticed_by.as_str()), (Some(bit), "00:01.0 (root/card)"));
+        assert_eq!(error.address, Some(machine.board_mut().lent_at() + 2 * WRITE));
+        let packet = logged(&error);
+        assert_eq!((packet.kind(), packet.address()), (Some(TlpKind::MWr), error.address.unwrap()));
+        assert_eq!((packet.ep(), packet.td()), (kind == "poisoned", kind == "ecrc"));
+        assert_eq!(packet.requester_id().to_string(), "01:00.0");
+        let pieces = arrived(&mut machine, Verb::Store);
+        is_known_to_the_byte(&error, &pieces);
+        assert_eq!(pieces[..3], [0, 1, 3], "{kind}");
+        let last = *pieces.last().unwrap();
+        assert_eq!(pieces.len() as u64, last, "only one is missing before the last that went: {pieces:?}");
+        works(&mut machine, &moves(Verb::Store));
+    }
+}
+
+#[test]
+fn data_that_come_poisoned_or_damaged_are_not_taken_and_the_others_of_their_read_are() {
+    for (kind, bit) in [("poisoned", AerError::PoisonedTlp), ("ecrc", AerError::Ecrc)] {
+        let mut machine = machine(&format!("{kind}@card:3"));
+        let error = fails(&mut machine, &moves(Verb::Load));
+        assert_eq!((error.error, error.noticed_by.as_str()), (Some(bit), "01:00.0 (card)"));
+        let packet = logged(&error);
+        assert_eq!((packet.kind(), packet.ep()), (Some(TlpKind::CplD), kind == "poisoned"));
+        assert_eq!(u64::from(packet.byte_count()), READ - 2 * WRITE, "it is the third of its read");
+        let pieces = arrived(&mut machine, Verb::Load);
+        is_known_to_the_byte(&error, &pieces);
+        assert_eq!(pieces[..3], [0, 1, 3]);
+        // Of a read that lost a part, the rest is given up; a poisoned one is complete.
+        let followed = error.followed_by.iter().map(|(error, by)| (*error, by.as_str())).collect::<Vec<_>>();
+        let timeout = [(AerError::CompletionTimeout, "01:00.0 (card)")];
+        assert_eq!(followed, timeout[..usize::from(kind == "ecrc")]);
+        works(&mut machine, &moves(Verb::Load));
+    }
+}
+
+#[test]
+fn a_read_that_is_refused_or_given_up_brings_nothing_and_those_around_it_all() {
+    for (kind, bit) in [("unsupported", AerError::UnsupportedRequest), ("abort", AerError::CompleterAbort)] {
+        let mut machine = machine(&format!("{kind}@root/card:2"));
+        let error = fails(&mut machine, &moves(Verb::Load));
+        assert_eq!((error.error, error.noticed_by.as_str()), (Some(bit), "00:01.0 (root/card)"));
+        let packet = logged(&error);
+        assert_eq!((packet.kind(), u64::from(packet.length()) * 4, packet.tag()), (Some(TlpKind::MRd), READ, 1));
+        let pieces = arrived(&mut machine, Verb::Load);
+        is_known_to_the_byte(&error, &pieces);
+        assert_eq!(pieces[..5], [0, 1, 2, 3, 8], "{kind}");
+        works(&mut machine, &moves(Verb::Load));
+    }
+}
+
+#[test]
+fn a_read_that_nobody_answers_is_given_up_when_its_time_is_over_and_not_before() {
+    for (timeout, changes) in [
+        (50_000_000, &[][..]),
+        (50_000, &[("endpoint.completion_timeout_ns", 50_000.0), ("root_complex.completion_timeout_ns", 50_000.0)]),
+    ] {
+        let platform = with("stuck@root/card", changes);
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let error = fails(&mut machine, &moves(Verb::Load));
+        assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::CompletionTimeout), "01:00.0 (card)"));
+        assert_eq!(error.at, ns(timeout), "it was made at the start");
+        assert_eq!((logged(&error).tag(), logged(&error).address()), (0, machine.board_mut().lent_at()));
+        assert_eq!(arrived(&mut machine, Verb::Load), Vec::<u64>::new());
+        works(&mut machine, &moves(Verb::Load));
+
+        let platform = with("stuck@card:3", changes);
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        machine.board_mut().observe_loads(0);
+        let error = fails(&mut machine, &loads(64));
+        assert_eq!(
+            (error.error, error.noticed_by.as_str()),
+            (Some(AerError::CompletionTimeout), "00:01.0 (root/card)")
+        );
+        assert_eq!(error.address, Some(stage::bus("sram", 16)));
+        assert_eq!((error.arrived[0].bytes, error.arrived[0].wanted_bytes), (16, Some(64)));
+        works(&mut machine, &loads(64));
+    }
+}
+
+#[test]
+fn what_a_core_loads_from_who_refuses_does_not_answer_or_is_gone_is_all_ones() {
+    for fault in [
+        "unsupported@card:2",
+        "abort@card:2",
+        "ecrc@card:2",
+        "poisoned@root/card:2",
+        "stuck@card:2",
+        "link_down@card:2",
+    ] {
+        let mut board = Board::new(&with(fault, &[])).unwrap();
+        for tag in 0..2 {
+            board.inject_read(ns(2000 * u64::from(tag)), stage::bus("sram", 8 * u64::from(tag)), 8, tag);
+        }
+        while board.step() {}
+        let mut seen: Vec<(u16, [u8; 8])> =
+            board.outbox.iter().map(|(_, tlp, data)| (tlp.tag, data[..8].try_into().unwrap())).collect();
+        seen.sort_unstable();
+        let first = std::array::from_fn(|place| first_byte(place as u64));
+        assert_eq!(seen, [(0, first), (1, [0xFF; 8])], "{fault}");
+        assert_eq!(board.slots_in_use(), 0);
+    }
+}
+
+#[test]
+fn stores_of_a_core_are_there_up_to_the_one_that_is_lost() {
+    for (kind, bit) in
+        [("poisoned", AerError::PoisonedTlp), ("ecrc", AerError::Ecrc), ("unsupported", AerError::UnsupportedRequest)]
+    {
+        let mut machine = machine(&format!("{kind}@card:4"));
+        let error = fails(&mut machine, &stores(256));
+        assert_eq!((error.error, error.address), (Some(bit), Some(stage::bus("sram", 24))));
+        let mut found = vec![0; 256];
+        machine.board_mut().region_mut("sram").unwrap().memory.read(0, &mut found);
+        let (bytes, mut meant) = (error.arrived[0].bytes, vec![0; 256]);
+        stored_bytes(stage::bus("sram", 0), 0, &mut meant);
+        for (place, byte) in meant.iter_mut().enumerate() {
+            // The lost store, and what the core was stopped before.
+            if (24..32).contains(&place) || place as u64 >= bytes + 8 {
+                *byte = first_byte(place as u64);
+            }
+        }
+        assert_eq!(found, meant, "{kind}");
+        works(&mut machine, &stores(256));
+    }
+}
+
+#[test]
+fn a_link_that_goes_down_at_the_nth_tlp_has_brought_those_before_and_no_other() {
+    for n in [1, 2, 7] {
+        let mut machine = machine(&format!("link_down@root/card:{n}"));
+        let error = fails(&mut machine, &moves(Verb::Store));
+        assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::SurpriseDown), "00:01.0 (root/card)"));
+        assert_eq!(error.header_log, None, "no TLP is to blame");
+        let pieces = arrived(&mut machine, Verb::Store);
+        assert_eq!(pieces, (0..n - 1).collect::<Vec<u64>>());
+        is_known_to_the_byte(&error, &pieces);
+        // It stays down, and that is no news.
+        let error = fails(&mut machine, &moves(Verb::Store));
+        assert_eq!((error.error, error.arrived[0].bytes), (None, 0));
+        assert!(error.what.starts_with("01:00.0 (card) is gone: its link is down since"), "{}", error.what);
+    }
+}
+
+#[test]
+fn a_tlp_is_lost_that_arrives_when_the_link_is_down_and_not_one_that_arrives_a_tick_before() {
+    let mut machine = machine("link_down@root/card:3");
+    let third = fails(&mut machine, &moves(Verb::Store)).at;
+    for (at, pieces) in [(third, 2), (third + Ticks(1), 3)] {
+        let mut machine = self::machine(&format!("link_down@root/card:{}ns", at.as_ns()));
+        let error = fails(&mut machine, &moves(Verb::Store));
+        assert_eq!(error.at, at);
+        assert_eq!(arrived(&mut machine, Verb::Store).len(), pieces);
+    }
+}
+
+#[test]
+fn a_link_that_comes_back_carries_the_next_plan_and_a_card_that_is_removed_never_does() {
+    let mut back = machine("link_down@root/card:3+1ns");
+    assert_eq!(fails(&mut back, &moves(Verb::Store)).error, Some(AerError::SurpriseDown));
+    works(&mut back, &moves(Verb::Store));
+    let mut removed = machine("removed@card:200ns");
+    assert_eq!(fails(&mut removed, &moves(Verb::Load)).error, Some(AerError::SurpriseDown));
+    for plan in [moves(Verb::Load), moves(Verb::Store), loads(8), stores(8)] {
+        let error = fails(&mut removed, &plan);
+        assert!(error.what.contains("is gone"), "{error}");
+        assert_eq!(error.arrived[0].bytes, 0);
+    }
+}
+
+#[test]
+fn behind_a_switch_whose_link_is_down_reads_are_refused_by_the_port_above_and_others_go_on() {
+    let platform = tree_platform(&[]).with_fault("link_down@lower".parse().unwrap()).unwrap();
+    let mut board = Board::new(&platform).unwrap();
+    let sram = |card: u64| BAR + (card << 20) + 0x10000;
+    for card in 0..4 {
+        board.inject_write(Ticks::ZERO, sram(card), &[7; 8]);
+        board.inject_read(Ticks::ZERO, sram(card), 8, card as u16);
+    }
+    while board.step() {}
+    let mut seen: Vec<(u16, u8)> =
+        board.outbox.iter().map(|(_, tlp, data): &(_, Tlp, [u8; 64])| (tlp.tag, data[0])).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, [(0, 7), (1, 7), (2, 0xFF), (3, 0xFF)]);
+    let noticed: Vec<_> = board.errors.iter().map(|noticed| (noticed.error, noticed.port.as_str())).collect();
+    assert_eq!(noticed, [(AerError::SurpriseDown, "upper/lower")]);
+    assert_eq!(board.cut_off_tlps().unwrap().tlps, 4);
+    assert_eq!(board.slots_in_use(), 0);
+}
+
+#[test]
+fn a_receiver_that_gives_no_credits_back_is_named_with_what_it_keeps_and_what_waits() {
+    let mut machine = machine("no_credits@card:2");
+    let error = fails(&mut machine, &stores(4096));
+    // No timer of the specification ends it: the receiver goes on telling the same counts.
+    assert_eq!((error.error, error.noticed_by.as_str()), (None, "00:01.0 (root/card)"));
+    let wanted = "01:00.0 (card) has given back no credits since then: 32 posted stay in its receive buffer and 8 TLPs wait for \
+                  it, the first MWr of 8 B by core 0 (00:00.0)";
+    assert_eq!(error.what, wanted);
+    assert_eq!((error.address, error.arrived[0].bytes), (Some(stage::bus("sram", 8)), 8));
+    let mut found = [0; 16];
+    machine.board_mut().region_mut("sram").unwrap().memory.read(0, &mut found);
+    assert_eq!(found[8..], std::array::from_fn::<u8, 8, _>(|place| first_byte(8 + place as u64)));
+    works(&mut machine, &stores(4096));
+}
+
+#[test]
+fn writes_that_all_fit_into_a_buffer_that_nobody_empties_have_not_arrived_either() {
+    let mut machine = machine("no_credits@root/card:31");
+    let error = fails(&mut machine, &moves(Verb::Store));
+    assert!(error.what.contains(": 2 posted stay in its receive buffer and 0 TLPs wait"), "{}", error.what);
+    let pieces = arrived(&mut machine, Verb::Store);
+    assert_eq!(pieces, (0..30).collect::<Vec<u64>>());
+    is_known_to_the_byte(&error, &pieces);
+}
+
+#[test]
+fn a_plan_that_ends_before_the_completion_timeout_says_who_did_not_answer_all_the_same() {
+    let mut machine = machine("stuck@card");
+    let plan = Plan { timeout: ns(5000), ..loads(8) };
+    let error = fails(&mut machine, &plan);
+    assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::CompletionTimeout), "00:01.0 (root/card)"));
+}
+
+#[test]
+fn a_fault_behind_the_last_tlp_does_not_happen() {
+    for kind in ["poisoned", "ecrc", "unsupported", "abort", "no_credits", "link_down"] {
+        works(&mut machine(&format!("{kind}@root/card:33")), &moves(Verb::Store));
+        let error = fails(&mut machine(&format!("{kind}@root/card:32")), &moves(Verb::Store));
+        assert_eq!(error.arrived[0].bytes, 31 * WRITE, "{kind}");
+    }
+}
+
+#[test]
+fn the_same_fault_gives_the_same_words_every_time() {
+    for fault in
+        ["poisoned@card:3", "abort@root/card:2", "stuck@root/card:3", "no_credits@root/card:5", "removed@card:900ns"]
+    {
+        for verb in [Verb::Store, Verb::Load] {
+            let said = |_| {
+                let mut machine = machine(fault);
+                [0, 1].map(|_| machine.run(&moves(verb), &mut Samples::wanted(1)).map_err(|error| error.to_string()))
+            };
+            let [once, twice] = [0, 1].map(said);
+            assert_eq!(once, twice, "{fault}");
+        }
+    }
+}
+
+/// The bits that are set at a port, as `lspci` calls them: uncorrectable, correctable, and the header log.
+fn status(machine: &SimulatedMachine, port: &str) -> (Vec<&'static str>, Vec<&'static str>, [u32; 4]) {
+    let functions = machine.functions().unwrap();
+    let function = functions.iter().find(|function| function.port == port).unwrap();
+    let reporting = ConfigSpace::new(&function.bytes).error_reporting().unwrap();
+    let names = |errors: Errors| errors.names().collect();
+    let (fatal, corrected) = (reporting.uncorrectable_status().unwrap(), reporting.correctable_status().unwrap());
+    (names(fatal), names(corrected), reporting.header_log().unwrap())
+}
+
+#[test]
+fn the_registers_of_a_port_show_what_it_noticed_and_the_header_of_the_first() {
+    let mut machine = machine("ecrc@card:3");
+    let nothing = (vec![], vec![], [0; 4]);
+    assert_eq!(status(&machine, "card"), nothing);
+    let error = fails(&mut machine, &moves(Verb::Load));
+    assert_eq!(status(&machine, "card"), (vec!["CmpltTO", "ECRC"], vec![], error.header_log.unwrap()));
+    assert_eq!(status(&machine, "root/card"), nothing);
+    // They stay until somebody clears them.
+    works(&mut machine, &moves(Verb::Load));
+    assert_eq!(status(&machine, "card").0, ["CmpltTO", "ECRC"]);
+}
+
+#[test]
+fn what_a_link_repairs_is_counted_and_is_no_error() {
+    let platform = platform("8B", &[("link.tlps_per_error", 3.0)]);
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    works(&mut machine, &moves(Verb::Store));
+    let corrected: Vec<_> =
+        machine.board_mut().corrected().map(|(port, error, count)| (port.to_owned(), error, count)).collect();
+    let (_, crossed) = machine.board_mut().crossed(0);
+    assert!(crossed.replays > crossed.replay_timeouts && crossed.replay_timeouts > 0, "{crossed:?}");
+    let of = |port: &str, error, count| (port.to_owned(), error, count);
+    let meant = [
+        of("root/card", AerError::BadTlp, crossed.replays),
+        of("card", AerError::BadDllp, crossed.replay_timeouts),
+        of("card", AerError::ReplayTimerTimeout, crossed.replay_timeouts),
+    ];
+    assert_eq!(corrected, meant);
+    assert_eq!(status(&machine, "root/card"), (vec![], vec!["BadTLP"], [0; 4]));
+    assert_eq!(status(&machine, "card"), (vec![], vec!["BadDLLP", "Timeout"], [0; 4]));
+}
+
+#[test]
+fn a_driver_that_waits_for_a_card_is_told_what_went_wrong_with_its_transfer() {
+    let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
+    for (verb, fault, descriptors, bit) in [
+        (Verb::Load, "abort@root/card:2", Descriptors::Written(MemoryType::Uc), AerError::CompleterAbort),
+        (Verb::Store, "poisoned@root/card:2", Descriptors::Written(MemoryType::Uc), AerError::PoisonedTlp),
+        // The first read is that of the descriptor.
+        (Verb::Store, "stuck@root/card", Descriptors::Fetched, AerError::CompletionTimeout),
+        // The doorbell never rings.
+        (Verb::Store, "ecrc@card", Descriptors::Fetched, AerError::Ecrc),
+    ] {
+        let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
+        let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, under_way: None };
+        let call = Op::Dma(DmaCall { transfer, share, descriptors, completion });
+        let plan = Plan::on_one_core(vec![call], 1);
+        let mut machine = machine(fault);
+        let error = fails(&mut machine, &plan);
+        assert_eq!(error.error, Some(bit), "{fault}");
+        let pieces = arrived(&mut machine, verb);
+        is_known_to_the_byte(&error, &pieces);
+        assert!(pieces.len() < 32, "{fault}: {pieces:?}");
+        works(&mut machine, &plan);
+    }
+}
+
+#[test]
+fn between_two_cards_a_fault_is_noticed_by_the_one_that_takes_the_write() {
+    let platform = tree_platform(&[]).with_fault("poisoned@d:2".parse().unwrap()).unwrap();
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    let window = Window { offset: 0x10000, len: BYTES, pattern: Pattern::Sequential };
+    let partner = Partner::Peer { card: 3, bar: 0 };
+    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, under_way: None };
+    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    let error = fails(&mut machine, &plan);
+    assert_eq!((error.error, error.arrived[0].flow.as_str()), (Some(AerError::PoisonedTlp), "0:3"));
+    assert!(error.noticed_by.ends_with(" (d)") && error.what.starts_with("MWr of 128 B by a ("), "{error}");
+    assert_eq!(error.address, Some(BAR + (3 << 20) + 0x10000 + WRITE));
+    let mut found = vec![0; BYTES as usize];
+    machine.board_mut().region_of_mut(3, "sram").unwrap().memory.read(0, &mut found);
+    let there = |place: &usize| found[*place] != first_byte(*place as u64);
+    let untouched: Vec<usize> = (0..BYTES as usize)
+        .step_by(WRITE as usize)
+        .filter(|piece| !(*piece..piece + 128).any(|place| there(&place)))
+        .collect();
+    assert_eq!(BYTES - error.arrived[0].bytes, untouched.len() as u64 * WRITE);
+    assert_eq!(untouched[0], WRITE as usize);
+    works(&mut machine, &plan);
+}

@@ -1,0 +1,266 @@
+//! Cards below different root ports: what a root complex makes of what they send each other.
+
+mod stage;
+
+use lanemark_machine::{
+    BusError, Direction, Frame, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Trace, Transfer, Verb,
+    Window,
+};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+use lanemark_wire::config::AerError;
+use lanemark_wire::{FunctionId, Header, MemoryRequest};
+use stage::{ns, offset_of, tree_platform};
+
+/// The stage's tree with the last card below a root port of its own.
+fn platform(changes: &[(&str, f64)]) -> Platform {
+    let mut tree = tree_platform(changes);
+    "root".clone_into(&mut tree.slots[3].below);
+    tree
+}
+
+fn transfer(card: u32, verb: Verb, peer: u32, bytes: u64, count: u64) -> Transfer {
+    let window = Window { offset: offset_of("sram"), len: 0x8000, pattern: Pattern::Sequential };
+    Transfer { card, verb, partner: Partner::Peer { card: peer, bar: 0 }, bytes, count, window, under_way: None }
+}
+
+fn plan(moved: &Transfer) -> Plan {
+    Plan::on_one_core(vec![Op::Transfer(*moved)], 1)
+}
+
+fn delivered(platform: &Platform, moved: &Transfer) -> Ticks {
+    let mut samples = Samples::wanted(1);
+    SimulatedMachine::new(platform).unwrap().run(&plan(moved), &mut samples).unwrap();
+    samples.taken[0].delivered
+}
+
+fn traced(platform: &Platform, moved: &Transfer) -> Trace {
+    SimulatedMachine::new(platform).unwrap().trace(&plan(moved), &mut Samples::wanted(1), Trace::MOST).unwrap()
+}
+
+/// The reads that go down to the card of slot `to`.
+fn reads_down(trace: &Trace, to: &str) -> Vec<MemoryRequest> {
+    let goes_there = |frame: &&Frame| trace.links[frame.link] == to && frame.direction == Direction::Downstream;
+    let header = |frame: &Frame| match Header::parse(&frame.tlp).unwrap().0 {
+        Header::Memory(request) => Some(request),
+        _ => None,
+    };
+    trace.frames.iter().filter(goes_there).filter_map(header).collect()
+}
+
+#[test]
+fn a_read_of_512_passes_switches_whole_and_the_root_complex_as_eight_of_64_with_its_own_requester() {
+    let platform = platform(&[("link.mrrs_bytes", 512.0), ("dma.read_bytes", 512.0)]);
+    let by_switch = traced(&platform, &transfer(2, Verb::Load, 0, 512, 1));
+    let by_root = traced(&platform, &transfer(3, Verb::Load, 0, 512, 1));
+    let spans =
+        |trace: &Trace| -> Vec<u32> { reads_down(trace, "a").iter().filter_map(|read| Some(read.span()?.1)).collect() };
+    assert_eq!((spans(&by_switch), spans(&by_root)), (vec![512], vec![64; 8]));
+    let asked = reads_down(&by_root, "a");
+    let tags: Vec<u16> = asked.iter().map(|read| read.tag).collect();
+    assert_eq!(tags, [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!(asked.iter().all(|read| read.requester_id == FunctionId::new(0, 31, 7).unwrap()));
+    // Those that come back are for the card that asked, with its tag, and count down.
+    let back = by_root.frames.iter().filter(|frame| by_root.links[frame.link] == "d");
+    let back: Vec<(u32, u16)> = back
+        .filter_map(|frame| match Header::parse(&frame.tlp).unwrap().0 {
+            Header::Completion(back) => Some((u32::from(back.byte_count), back.tag)),
+            _ => None,
+        })
+        .collect();
+    let tag = back[0].1;
+    assert_eq!(back, (1..=8).rev().map(|left| (64 * left, tag)).collect::<Vec<_>>());
+    let mut whole = platform;
+    whole.root_complex.peer_read_bytes.value = 0;
+    assert_eq!(spans(&traced(&whole, &transfer(3, Verb::Load, 0, 512, 1))), [512]);
+}
+
+#[test]
+fn a_read_of_one_line_takes_the_sum_of_its_way_and_twice_the_time_of_the_root_complex() {
+    for (read_bytes, forward) in [(64.0, 0), (64.0, 300), (0.0, 0), (0.0, 300)] {
+        let keys = [("root_complex.peer_read_bytes", read_bytes), ("root_complex.peer_forward_ns", f64::from(forward))];
+        let platform = platform(&keys);
+        // A beat for the header, out, up; down with two headers, a switch between; in. The region and four beats; out, up
+        // through the switch, down, in and five beats.
+        let there = 4 + 50 + 6 + 100 + forward + 6 + 10 + 150 + 6 + 100 + 50;
+        let back = 50 + 5 + 100 + 150 + 21 + 10 + forward + 21 + 100 + 50 + 20;
+        let found = delivered(&platform, &transfer(3, Verb::Load, 0, 64, 1));
+        assert_eq!(found, ns(there as u64 + 40 + 40 + back as u64), "{read_bytes} B, {forward} ns");
+    }
+}
+
+#[test]
+fn a_write_goes_through_the_root_complex_as_it_is() {
+    let with = |forward| {
+        delivered(&platform(&[("root_complex.peer_forward_ns", forward)]), &transfer(3, Verb::Store, 0, 64, 1))
+    };
+    assert_eq!(with(300.0), with(0.0) + ns(300));
+    let trace = traced(&platform(&[]), &transfer(3, Verb::Store, 0, 64, 1));
+    assert!(trace.frames.iter().all(|frame| frame.request == 1));
+    assert_eq!(trace.frames.len(), 3, "up from d, down to the switch, down to a");
+}
+
+/// The stage's tree, in which ports send requests up: those of card 0, and where its switch hangs.
+fn redirecting(ports: &[&str]) -> Platform {
+    let origin = || lanemark_platform::Origin::Assumed("test".to_owned());
+    let redirect = |tree: Platform, port: &&str| tree.with_acs_redirect(port, true, origin()).unwrap();
+    ports.iter().fold(tree_platform(&[]), redirect)
+}
+
+#[test]
+fn a_port_that_redirects_sends_requests_for_peers_up_to_the_root_and_down_again_and_completions_come_straight() {
+    let links = |platform: &Platform, moved: &Transfer| -> Vec<String> {
+        let trace = traced(platform, moved);
+        let line = |frame: &Frame| format!("{} {}", trace.links[frame.link], frame.direction.name());
+        trace.frames.iter().map(line).collect()
+    };
+    let (write, read) = (transfer(0, Verb::Store, 1, 64, 1), transfer(0, Verb::Load, 1, 64, 1));
+    let plain = redirecting(&[]);
+    assert_eq!(links(&plain, &write), ["a up", "b down"]);
+    let mut redirected = redirecting(&["upper/a"]);
+    let up_and_down = ["a up", "upper up", "upper down", "b down"];
+    assert_eq!(links(&redirected, &write), up_and_down);
+    // A read is split, so its completion goes by who asked: the root complex.
+    let back = ["b up", "upper up", "upper down", "a down"];
+    assert_eq!(links(&redirected, &read), [up_and_down, back].concat());
+    redirected.root_complex.peer_read_bytes.value = 0;
+    assert_eq!(links(&redirected, &read), [&up_and_down[..], &["b up", "a down"]].concat());
+    // What card 1 asks is not redirected, and what both ask of host memory goes up anyway.
+    assert_eq!(links(&redirected, &transfer(1, Verb::Store, 0, 64, 1)), ["b up", "a down"]);
+}
+
+#[test]
+fn every_byte_comes_where_ports_redirect_and_what_would_turn_where_it_came_from_is_refused() {
+    for (ports, card, peer) in [(&["upper/a"][..], 0, 1), (&["lower/c", "upper/lower"], 2, 3), (&["upper/lower"], 2, 0)]
+    {
+        for verb in [Verb::Store, Verb::Load] {
+            let mut samples = Samples::wanted(1);
+            let mut machine = SimulatedMachine::new(&redirecting(ports)).unwrap();
+            machine.run(&plan(&transfer(card, verb, peer, 1000, 3)), &mut samples).unwrap();
+            let confirmed = samples.confirmed.unwrap();
+            assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (3000, 3000));
+            assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
+        }
+    }
+    let mut machine = SimulatedMachine::new(&redirecting(&["lower/c"])).unwrap();
+    let error = machine.supports(&plan(&transfer(2, Verb::Store, 3, 64, 1))).unwrap_err();
+    assert!(error.because.contains("port upper/lower does not send it further"), "{error}");
+    machine.board_mut().start_transfer(&transfer(2, Verb::Store, 3, 64, 1), 1, 0).unwrap();
+    while machine.board_mut().step() {}
+    assert_eq!(machine.board_mut().lost, 1, "and whoever does it all the same loses it");
+}
+
+#[test]
+fn every_byte_comes_in_any_order_with_any_pieces_and_leaves_nothing_behind() {
+    let held: Vec<u8> = (0..0x1_0000_u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for (pieces, tags) in [(0.0, 32.0), (64.0, 32.0), (64.0, 1.0), (128.0, 3.0), (512.0, 2.0)] {
+        for (bytes, from, in_order) in
+            [(64, 0, true), (63, 1, false), (65, 63, true), (4096, 100, false), (9000, 4090, true)]
+        {
+            let keys = [("root_complex.peer_read_bytes", pieces), ("root_complex.peer_tags", tags)];
+            let mut platform = platform(&keys);
+            platform.root_complex.peer_in_order.value = in_order;
+            let mut read = transfer(3, Verb::Load, 1, bytes, 2);
+            read.window.offset += from;
+            let mut machine = SimulatedMachine::new(&platform).unwrap();
+            machine.board_mut().region_of_mut(1, "sram").unwrap().memory.write(0, &held);
+            let mut samples = Samples::wanted(1);
+            machine.run(&plan(&read), &mut samples).unwrap();
+            let confirmed = samples.confirmed.unwrap();
+            assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (2 * bytes, 2 * bytes));
+            let mut found = vec![0; 2 * bytes as usize];
+            machine.board_mut().engine_mut(3).unwrap().sink.read(read.window.offset, &mut found);
+            assert!(found == held[from as usize..][..found.len()], "{bytes} B in pieces of {pieces}");
+            assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn as_many_pieces_are_under_way_as_the_root_complex_has_tags() {
+    let with = |tags| delivered(&platform(&[("root_complex.peer_tags", tags)]), &transfer(3, Verb::Load, 0, 4096, 1));
+    // From a piece asked for at the root until it is there: down, a switch between, in, region and beats, and back.
+    let round = (6 + 10 + 150 + 6 + 100 + 50) + (40 + 40) + (50 + 5 + 100 + 150 + 21 + 10);
+    let one = with(1.0);
+    let more = |times: u64| ns(63 / times * round);
+    assert!(one >= more(1) && one < more(1) + ns(2000), "{one:?}");
+    assert!(with(2.0) < ns(one.as_ns() as u64) - more(3), "{:?}", with(2.0));
+}
+
+#[test]
+fn what_is_not_sent_on_is_refused_with_the_key_that_says_so_and_is_an_unsupported_request() {
+    let mut platform = platform(&[]);
+    platform.root_complex.peer_reads.value = false;
+    platform.root_complex.peer_writes.value = false;
+    for (verb, key) in [(Verb::Load, "peer_reads"), (Verb::Store, "peer_writes")] {
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let error = machine.supports(&plan(&transfer(3, verb, 0, 64, 1))).unwrap_err();
+        for hint in ["what card 3 asks card 0 goes up to the root complex", "UR", key, "false"] {
+            assert!(error.because.contains(hint), "{error}");
+        }
+        assert!(machine.supports(&plan(&transfer(2, verb, 0, 64, 1))).is_ok(), "below one root port");
+        // Whoever does it all the same is answered, or ignored.
+        let board = machine.board_mut();
+        board.start_transfer(&transfer(3, verb, 0, 64, 1), 1, 0).unwrap();
+        while board.step() {}
+        assert_eq!(board.engine(3).unwrap().refused.is_some(), verb == Verb::Load);
+        assert_eq!(board.card(0).unwrap().accepted_from(0x8003).0, 0);
+        assert_eq!(board.slots_in_use(), 0);
+    }
+}
+
+/// What a read of card a by card d says when this goes wrong on its way, and what is there afterwards.
+fn fails(fault: &str) -> (BusError, SimulatedMachine) {
+    let platform = platform(&[]).with_fault(fault.parse().unwrap()).unwrap();
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    match machine.run(&plan(&transfer(3, Verb::Load, 0, 4096, 4)), &mut Samples::wanted(1)) {
+        Err(MachineError::Bus(error)) => (*error, machine),
+        other => panic!("{fault}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_piece_that_is_lost_or_refused_ends_the_read_it_is_of_and_the_error_names_who_asked_for_it() {
+    let root_complex = FunctionId::new(0, 31, 7).unwrap();
+    for (fault, wanted) in [
+        ("stuck@a:3", AerError::CompletionTimeout),
+        ("ecrc@a:3", AerError::Ecrc),
+        ("ecrc@root/upper:2", AerError::Ecrc),
+        ("abort@a:2", AerError::CompleterAbort),
+        ("unsupported@a:2", AerError::UnsupportedRequest),
+        ("poisoned@root/upper:2", AerError::PoisonedTlp),
+    ] {
+        let (error, mut machine) = fails(fault);
+        assert_eq!(error.error, Some(wanted), "{fault}: {error}");
+        assert!(error.to_string().contains(&format!("({root_complex})")), "{fault}: {error}");
+        assert_eq!(machine.board_mut().slots_in_use(), 0, "{fault}");
+        assert!(machine.board_mut().is_idle(), "{fault}");
+        let after = machine.run(&plan(&transfer(3, Verb::Load, 0, 4096, 4)), &mut Samples::wanted(1));
+        assert!(fault.starts_with("stuck") || after.is_ok(), "{fault}: {after:?}");
+    }
+}
+
+#[test]
+fn a_read_for_a_card_whose_link_is_down_comes_back_refused_and_nothing_is_left_behind() {
+    for fault in ["removed@a:0ns", "removed@root/upper:0ns", "removed@a:3", "link_down@upper:2+500ns", "no_credits@a:3"]
+    {
+        let (error, mut machine) = fails(fault);
+        assert!(machine.board_mut().is_idle(), "{fault}: {error}");
+        assert_eq!(machine.board_mut().slots_in_use(), 0, "{fault}");
+    }
+    let (error, mut machine) = fails("removed@a:0ns");
+    assert_eq!(error.error, Some(AerError::SurpriseDown));
+    assert!(machine.board_mut().outbox.is_empty(), "a refusal went to nobody");
+}
+
+#[test]
+fn what_is_wrong_at_a_root_port_is_wrong_with_what_comes_to_its_end_there() {
+    let moved = transfer(3, Verb::Store, 0, 4096, 4);
+    let platform = platform(&[]).with_fault("poisoned@root/d:2".parse().unwrap()).unwrap();
+    // A peer's writes only pass.
+    SimulatedMachine::new(&platform).unwrap().run(&plan(&moved), &mut Samples::wanted(1)).unwrap();
+    let to_host = Transfer { partner: Partner::Host, window: Window { offset: 0, ..moved.window }, ..moved };
+    let ended = SimulatedMachine::new(&platform).unwrap().run(&plan(&to_host), &mut Samples::wanted(1));
+    assert!(matches!(ended, Err(MachineError::Bus(_))), "{ended:?}");
+}

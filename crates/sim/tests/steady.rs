@@ -1,0 +1,251 @@
+//! A run that skips what it has seen before gives what a run gives that skips nothing; `checks/tests/steady.rs` has random
+//! platforms, here are single cases and those where it does not apply.
+
+use lanemark_machine::{
+    Lane, Machine, OnChannels, Op, Partner, Pattern, Plan, Relay, Samples, Steady, Transfer, Unsteady, Verb, Window,
+    WriteRead,
+};
+use lanemark_platform::{Origin, PRESETS, Passing, Platform, preset};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+
+fn rosta() -> Platform {
+    preset("rosta-virtex7").unwrap().unwrap()
+}
+
+/// Writes of 128 B, one TLP each, by card 0 to a window of 1 MiB of another.
+fn writes(to: u32, count: u64) -> Transfer {
+    let window = Window { offset: 8 << 20, len: 1 << 20, pattern: Pattern::Sequential };
+    let partner = Partner::Peer { card: to, bar: 0 };
+    Transfer { card: 0, verb: Verb::Store, partner, bytes: 128, count, window, under_way: None }
+}
+
+/// Transfers of 128 B with host memory.
+fn host(verb: Verb, count: u64) -> Transfer {
+    let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
+    Transfer { verb, partner: Partner::Host, window, ..writes(1, count) }
+}
+
+fn plan(ops: &[Op]) -> Plan {
+    let lanes = ops.iter().zip(0..).map(|(op, core)| Lane { core, body: vec![op.clone()] });
+    Plan { lanes: lanes.collect(), timeout: Ticks::whole_ns(1 << 45), ..Plan::on_one_core(Vec::new(), 1) }
+}
+
+/// Its samples, and what was skipped.
+fn run(mut machine: SimulatedMachine, ops: &[Op]) -> (Samples, Steady) {
+    let mut samples = Samples::wanted(1);
+    machine.run(&plan(ops), &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    let steady = samples.steady.take().unwrap();
+    (samples, steady)
+}
+
+fn skipping(platform: &Platform, ops: &[Op]) -> (Samples, Steady) {
+    run(SimulatedMachine::new(platform).unwrap(), ops)
+}
+
+fn in_detail(platform: &Platform, ops: &[Op]) -> (Samples, Steady) {
+    run(SimulatedMachine::new(platform).unwrap().in_detail(), ops)
+}
+
+#[test]
+fn writes_to_a_peer_repeat_when_their_starts_meet_the_ordered_sets_again() {
+    // 76 ns of the line each, and 8 ns every 2360: both are back where they were after 19 sets, which leave room for 588 writes.
+    let ops = [Op::Transfer(writes(1, 100_000))];
+    let (quick, steady) = skipping(&rosta(), &ops);
+    assert_eq!((steady.transfers, steady.period), (100_000, 588));
+    assert!(steady.skipped > 95_000 && steady.skipped.is_multiple_of(588), "{steady:?}");
+    let (detailed, unwanted) = in_detail(&rosta(), &ops);
+    assert_eq!(quick, detailed);
+    assert_eq!((unwanted.skipped, unwanted.because), (0, Some(Unsteady::Unwanted)));
+    // Without the sets every write is as the one before, however far it goes.
+    let mut plain = rosta();
+    plain.link.skp.value = false;
+    for to in [1, 4] {
+        let ops = [Op::Transfer(writes(to, 20_000))];
+        let (quick, steady) = skipping(&plain, &ops);
+        assert_eq!(steady.period, 1, "to card {to}");
+        assert_eq!(quick, in_detail(&plain, &ops).0, "to card {to}");
+    }
+}
+
+/// 1 TiB of writes of 128 B through the Virtex-7 tree cannot be simulated one by one in a test. What must hold is that it takes as
+/// much longer than a run that can, as it has more periods.
+#[test]
+fn a_tebibyte_of_writes_takes_exactly_as_many_periods_more_as_it_has() {
+    let short = (1 << 33) % 588 + 588 * 40;
+    let (few, none) = in_detail(&rosta(), &[Op::Transfer(writes(1, short))]);
+    let (more, _) = in_detail(&rosta(), &[Op::Transfer(writes(1, short + 588))]);
+    let (all, steady) = skipping(&rosta(), &[Op::Transfer(writes(1, 1 << 33))]);
+    let periods = ((1 << 33) - short) / 588;
+    assert_eq!(((1 << 33) - short) % 588, 0);
+    assert_eq!(none.skipped, 0);
+    let later = |of: fn(&Samples) -> u64| of(&few) + periods * (of(&more) - of(&few));
+    assert_eq!(all.taken[0].delivered.0, later(|samples| samples.taken[0].delivered.0));
+    assert_eq!(all.taken[0].issue.0, later(|samples| samples.taken[0].issue.0));
+    assert_eq!(all.traffic.unwrap().payload_bytes, 1 << 40);
+    for place in 0..all.links.len() {
+        assert_eq!(
+            all.links[place].tlps.0,
+            few.links[place].tlps.0 + periods * (more.links[place].tlps.0 - few.links[place].tlps.0)
+        );
+        let dllps = |samples: &Samples| samples.links[place].dllps.0;
+        assert_eq!(dllps(&all), dllps(&few) + periods * (dllps(&more) - dllps(&few)));
+    }
+    for wait in &all.waits {
+        let of =
+            |samples: &Samples| samples.waits.iter().find(|other| other.cause == wait.cause).map_or(0, |w| w.span.0);
+        assert_eq!(wait.span.0, of(&few) + periods * (of(&more) - of(&few)), "{:?}", wait.cause);
+    }
+    assert_eq!(all.confirmed.map(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes), Some(true));
+    assert!(steady.transfers - steady.skipped < 10_000, "{steady:?}");
+}
+
+#[test]
+fn where_it_does_not_apply_the_reason_is_told() {
+    let many = 20_000;
+    let plain = rosta();
+    let mut damaged = rosta();
+    damaged.link.tlps_per_error.value = 1000;
+    let mut at_random = rosta();
+    at_random.link.passing.value = Passing::Random;
+    let mut relaxed = rosta();
+    relaxed.dma.as_mut().unwrap().relaxed_ordering.value = true;
+    let somewhere = Transfer {
+        window: Window { pattern: Pattern::Random, ..host(Verb::Store, many).window },
+        ..host(Verb::Store, many)
+    };
+    let same = WriteRead { write: host(Verb::Store, many), read: host(Verb::Store, many).window, is_mixed: false };
+    let same = WriteRead { write: Transfer { under_way: Some(1), ..same.write }, ..same };
+    let write = |transfer| Op::Transfer(transfer);
+    for (platform, ops, because) in [
+        (&damaged, vec![write(writes(1, many))], Unsteady::Errors),
+        (&at_random, vec![write(writes(1, many))], Unsteady::RandomPassing),
+        (&plain, vec![write(somewhere)], Unsteady::RandomPlaces),
+        (&plain, vec![Op::WriteRead(same)], Unsteady::SharedBytes),
+        (&plain, vec![write(writes(2, many)), write(Transfer { card: 1, ..writes(2, many) })], Unsteady::SharedBytes),
+        (
+            &relaxed,
+            vec![write(Transfer { window: Window { len: 4096, ..writes(1, many).window }, ..writes(1, many) })],
+            Unsteady::Passing,
+        ),
+        (&plain, vec![write(writes(1, 60))], Unsteady::Few),
+        // Two clocks of ordered sets: more than a million writes until both are as they were.
+        (&plain, vec![write(writes(4, many))], Unsteady::Irregular),
+    ] {
+        let (_, steady) = skipping(platform, &ops);
+        assert_eq!((steady.skipped, steady.because), (0, Some(because)), "{ops:?}");
+    }
+}
+
+/// One preset has queues, whose circuit keeps up with the engine; with a slower clock they are the limit.
+#[test]
+fn queues_that_join_nothing_are_part_of_the_state() {
+    for beat_ns in [4.0, 7.0, 33.0] {
+        let mut platform = rosta().with("fifos.beat_ns", beat_ns, Origin::Assumed("a clock".to_owned())).unwrap();
+        platform.link.skp.value = false;
+        for transfer in [writes(4, 20_000), host(Verb::Store, 20_000), host(Verb::Load, 20_000)] {
+            let ops = [Op::Transfer(transfer)];
+            let (quick, steady) = skipping(&platform, &ops);
+            assert!(steady.skipped > 15_000, "{beat_ns} ns, {transfer:?}: {steady:?}");
+            assert_eq!(quick, in_detail(&platform, &ops).0, "{beat_ns} ns, {transfer:?}");
+        }
+    }
+}
+
+/// The first block of a line is quick, and those behind it take longer than all that is under way.
+#[test]
+fn blocks_of_a_line_are_told_apart_where_its_beginning_is_quicker() {
+    let text = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap().text;
+    let platform = Platform::parse("ways", &format!("{text}\n[dma_write]\n")).unwrap();
+    let mut platform = platform.with("dma_write.many_lines_ns", 5000.0, Origin::Assumed("slow".to_owned())).unwrap();
+    platform.link.skp.value = false;
+    for (bytes, period) in [(4, 16), (64, 1)] {
+        let ops = [Op::Transfer(Transfer { bytes, ..host(Verb::Store, 4000) })];
+        let (quick, steady) = skipping(&platform, &ops);
+        assert_eq!(steady.period, period, "{steady:?}");
+        assert_eq!(quick, in_detail(&platform, &ops).0);
+    }
+}
+
+/// Below different root ports.
+fn apart() -> Platform {
+    let mut platform = rosta();
+    platform.link.skp.value = false;
+    "root".clone_into(&mut platform.switches[2].below);
+    platform
+}
+
+#[test]
+fn what_the_root_complex_sends_on_whole_is_skipped_and_what_it_splits_is_not() {
+    let read = Transfer { verb: Verb::Load, ..writes(4, 5000) };
+    assert_eq!(skipping(&apart(), &[Op::Transfer(read)]).1.because, Some(Unsteady::SplitReads));
+    // Those below one switch do not come there.
+    let near = Transfer { verb: Verb::Load, ..writes(1, 5000) };
+    let whole = apart().with("root_complex.peer_read_bytes", 0.0, Origin::Assumed("whole".to_owned())).unwrap();
+    for (platform, transfer) in [(apart(), near), (apart(), writes(4, 5000)), (whole, read)] {
+        let (quick, steady) = skipping(&platform, &[Op::Transfer(transfer)]);
+        assert!(steady.skipped > 2000, "{transfer:?}: {steady:?}");
+        assert_eq!(quick, in_detail(&platform, &[Op::Transfer(transfer)]).0, "{transfer:?}");
+    }
+}
+
+#[test]
+fn channels_relays_and_faults_are_simulated_one_by_one() {
+    let dealt = |channels| Op::OnChannels(OnChannels { transfer: writes(1, 5000), channels });
+    let (_, steady) = skipping(&rosta(), &[dealt(3)]);
+    let because = Some(Unsteady::Channels);
+    assert_eq!(steady, Steady { transfers: 5000, skipped: 0, period: 0, because });
+    // One channel is what a transfer takes.
+    assert_eq!(skipping(&rosta(), &[dealt(1)]), skipping(&rosta(), &[Op::Transfer(writes(1, 5000))]));
+    let window = |offset| Window { offset, len: 64 << 10, pattern: Pattern::Sequential };
+    let (at_peers, from, to) = (window(8 << 20), window(0), window(1 << 20));
+    let relay = Relay { cards: vec![0, 1], bar: 0, at_peers, bytes: 64, count: 1000, from, to, is_stored: false };
+    let (_, steady) = skipping(&rosta(), &[Op::Relay(relay.clone())]);
+    assert_eq!((steady.transfers, steady.skipped, steady.because), (3000, 0, Some(Unsteady::Relayed)));
+    assert_eq!(in_detail(&rosta(), &[Op::Relay(relay)]).1.because, Some(Unsteady::Unwanted));
+    let port = rosta().port_names().pop().unwrap();
+    // One that does not happen for so long.
+    let broken = rosta().with_fault(format!("ecrc@{port}:1000000").parse().unwrap()).unwrap();
+    assert_eq!(skipping(&broken, &[Op::Transfer(writes(1, 5000))]).1.because, Some(Unsteady::Faults));
+}
+
+#[test]
+fn whoever_watches_sees_every_tlp() {
+    let mut machine = SimulatedMachine::new(&rosta()).unwrap();
+    let (ops, mut samples) = ([Op::Transfer(writes(1, 2000))], Samples::wanted(1));
+    let trace = machine.trace(&plan(&ops), &mut samples, 100_000).unwrap();
+    assert_eq!(samples.steady.unwrap().because, Some(Unsteady::Watched));
+    assert_eq!(trace.frames.len(), 4000, "two links each");
+    let mut machine = SimulatedMachine::new(&rosta()).unwrap();
+    machine.board_mut().crossings = Some(Vec::new());
+    machine.run(&plan(&ops), &mut samples).unwrap();
+    assert_eq!(samples.steady.unwrap().because, Some(Unsteady::Watched));
+    assert_eq!(machine.board_mut().crossings.as_ref().unwrap().len(), 2000);
+    let mut machine = SimulatedMachine::new(&rosta()).unwrap();
+    machine.board_mut().observe_dllps(100);
+    machine.run(&plan(&ops), &mut samples).unwrap();
+    assert_eq!(samples.steady.unwrap().because, Some(Unsteady::Watched));
+}
+
+#[test]
+fn reads_that_are_timed_one_by_one_keep_all_their_times() {
+    // Fewer and more than are kept.
+    for count in [3000, 20_000] {
+        let read = Transfer { under_way: Some(1), ..host(Verb::Load, count) };
+        let mut platform = rosta();
+        platform.link.skp.value = false;
+        let (quick, steady) = skipping(&platform, &[Op::Transfer(read)]);
+        assert!(steady.skipped > count / 2, "{steady:?}");
+        assert_eq!(quick, in_detail(&platform, &[Op::Transfer(read)]).0);
+        assert_eq!(quick.latencies.len() as u64, count.min(Samples::MOST_LATENCIES as u64));
+    }
+}
+
+#[test]
+fn registers_that_reading_clears_are_read_one_by_one() {
+    let mut machine = SimulatedMachine::new(&rosta()).unwrap();
+    let read = Transfer { verb: Verb::Load, ..writes(1, 5000) };
+    let region = rosta().region_at(0, 8 << 20, 128).unwrap().name.clone();
+    machine.board_mut().region_of_mut(1, &region).unwrap().clear_on_read(0);
+    assert_eq!(run(machine, &[Op::Transfer(read)]).1.because, Some(Unsteady::Registers));
+}
