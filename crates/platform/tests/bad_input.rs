@@ -3,28 +3,15 @@
 //! `card.toml` beside this file is sound; each test changes one thing in it. What lies just inside a rule
 //! is accepted by `every_key_takes_its_edges_and_nothing_beyond` and by the tests that say so.
 
+mod sound;
+
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, PRESETS, Platform,
-    PlatformError, Port, Preset, Problem, Region, RootComplex, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, PRESETS, Platform, Port,
+    Preset, Problem, Region, RootComplex, Slot, Switch,
 };
 use lanemark_units::parse_size;
-
-const CARD: &str = include_str!("card.toml");
-
-/// The sound file with one piece, which must be there once, replaced.
-fn card(from: &str, to: &str) -> String {
-    change(CARD, from, to)
-}
-
-fn change(text: &str, from: &str, to: &str) -> String {
-    assert_eq!(text.matches(from).count(), 1, "{from}");
-    text.replacen(from, to, 1)
-}
-
-fn read(text: &str) -> Result<Platform, PlatformError> {
-    Platform::from_bytes("card.toml", text.as_bytes())
-}
+use sound::{CARD, accepted, change, read, said};
 
 #[track_caller]
 fn refused(text: &str, messages: &[&str]) {
@@ -37,12 +24,12 @@ fn refused_bytes(bytes: &[u8], messages: &[&str]) {
     assert_eq!(error.lines().collect::<Vec<_>>(), messages);
 }
 
-#[track_caller]
-fn accepted(text: &str) -> Platform {
-    read(text).unwrap_or_else(|error| panic!("{error}"))
-}
-
 const LANES: &str = "width_lanes = { value = 8, source = \"lspci\" }";
+
+/// The sound file with one piece, which must be there once, replaced.
+fn card(from: &str, to: &str) -> String {
+    change(CARD, from, to)
+}
 
 #[test]
 fn the_card_itself_is_sound() {
@@ -657,86 +644,6 @@ fn lines_that_end_in_cr_lf_are_counted_once() {
     assert_eq!(accepted(&CARD.replace('\n', "\r\n")).bars.len(), 2);
 }
 
-/// Two switches and two slots behind the card, with something in them replaced.
-fn tree(from: &str, to: &str) -> String {
-    let tree = r#"
-[[switch]]
-name = "upper"
-below = "root"
-generation = { value = 3, source = "a test" }
-width_lanes = { value = 8, source = "a test" }
-one_way_ns = { value = 10, source = "a test" }
-latency_ns = { value = 150, source = "a test" }
-
-[[switch]]
-name = "lower"
-below = "upper"
-generation = { value = 3, source = "a test" }
-width_lanes = { value = 8, source = "a test" }
-one_way_ns = { value = 10, source = "a test" }
-latency_ns = { value = 150, source = "a test" }
-
-[[slot]]
-name = "left"
-below = "upper"
-
-[[slot]]
-name = "right"
-below = "lower"
-bar_shift_bytes = { value = "1GiB", source = "a test" }
-"#;
-    format!("{CARD}{}", change(tree, from, to))
-}
-
-/// The problems of a text, without their lines.
-fn said(text: &str) -> Vec<String> {
-    let problems = read(text).unwrap_err().problems;
-    problems.iter().map(|problem| format!("{}: {}", problem.key, problem.message)).collect()
-}
-
-#[test]
-fn a_tree_of_switches_is_read() {
-    let card = accepted(&tree("bar", "bar"));
-    assert_eq!((card.switches.len(), card.slots.len()), (2, 2));
-    assert_eq!((card.switches[1].below.as_str(), card.slots[1].name.as_str()), ("upper", "right"));
-}
-
-#[test]
-fn what_hangs_below_something_that_is_not_there_is_named_with_what_there_is() {
-    let wanted = ["switch.lower.below: is \"nowhere\"; what there is: upper, lower, root"];
-    assert_eq!(
-        said(&tree("name = \"lower\"\nbelow = \"upper\"", "name = \"lower\"\nbelow = \"nowhere\""))[..1],
-        wanted
-    );
-    let wanted = ["slot.left.below: is \"nowhere\"; what there is: upper, lower, root"];
-    assert_eq!(said(&tree("name = \"left\"\nbelow = \"upper\"", "name = \"left\"\nbelow = \"nowhere\"")), wanted);
-}
-
-#[test]
-fn switches_below_each_other_in_a_circle_are_refused() {
-    let said = said(&tree("below = \"root\"", "below = \"lower\""));
-    assert!(said.iter().any(|said| said.contains("round in a circle and never to root")), "{said:?}");
-}
-
-#[test]
-fn cards_whose_bars_overlap_or_are_misaligned_are_refused() {
-    let same = said(&tree("value = \"1GiB\"", "value = 0"));
-    assert!(same[0].contains("a BAR of it then overlaps one of slot left"), "{same:?}");
-    let odd = said(&tree("value = \"1GiB\"", "value = 0x40000010"));
-    assert!(odd[0].contains("must be a multiple of BAR"), "{odd:?}");
-}
-
-#[test]
-fn a_switch_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_not() {
-    let with = |credits: u32| {
-        let key = format!("posted_data_credits = {{ value = {credits}, source = \"a test\" }}\n");
-        tree("name = \"upper\"\n", &format!("name = \"upper\"\n{key}"))
-    };
-    let needed = accepted(CARD).link.mps_bytes.value / 16;
-    accepted(&with(needed));
-    assert!(said(&with(needed - 1))[0].contains("one payload of link.mps_bytes takes"));
-}
-
 /// The card with one more key in a section.
 fn with_key(section: &str, key: &str, value: u32) -> String {
     card(section, &format!("{section}\n{key} = {{ value = {value}, source = \"a test\" }}"))
@@ -775,68 +682,6 @@ fn a_dma_engine_without_memory_is_refused_and_lent_memory_may_not_lie_in_a_bar()
     accepted(&format!("{CARD}{dma}{}", memory(bar - 4096)));
     let inside = said(&format!("{CARD}{dma}{}", memory(bar - 4095)));
     assert!(inside[0].contains("overlaps BAR"), "{inside:?}");
-}
-
-/// The tree with one port set apart.
-fn with_port(name: &str, mps: u32) -> String {
-    let supported = "name = \"lower\"\nmps_supported_bytes = { value = 1024, source = \"a test\" }";
-    let port = format!("[[port]]\nname = \"{name}\"\nmps_bytes = {{ value = {mps}, source = \"a test\" }}\n");
-    format!("{}\n{port}", tree("name = \"lower\"", supported))
-}
-
-#[test]
-fn a_port_is_set_to_what_it_supports_and_no_more() {
-    let mps = accepted(CARD).link.mps_bytes.value;
-    for (name, most) in
-        [("lower", 1024), ("lower/right", 1024), ("upper/lower", mps), ("root/upper", mps), ("left", mps)]
-    {
-        assert_eq!(accepted(&with_port(name, most)).mps_bytes_of(name), most);
-        let said = said(&with_port(name, most * 2));
-        let begins = format!("port.{name}.mps_bytes: is {}; this port supports {most}", most * 2);
-        assert!(said[0].starts_with(&begins), "{said:?}");
-    }
-}
-
-#[test]
-fn a_port_that_is_not_there_is_named_with_those_that_are() {
-    let said = said(&with_port("upper/right", 128));
-    let wanted = "port.upper/right.name: is no port of this platform; its ports: root/upper, upper, upper/lower, lower, \
-                  upper/left, left, lower/right, right";
-    assert_eq!(said, [wanted]);
-}
-
-#[test]
-fn a_port_stands_once_and_a_slot_is_not_called_as_a_switch() {
-    let twice = format!(
-        "{}{}",
-        with_port("left", 128),
-        "[[port]]\nname = \"left\"\nmps_bytes = { value = 128, source = \"a test\" }\n"
-    );
-    assert!(said(&twice)[0].ends_with("already; give each its own"), "{:?}", said(&twice));
-    let slashes = said(&with_port("upper/lower/x", 128));
-    assert!(
-        slashes[0].ends_with("must be letters, digits, '_' and '-', with one '/' between two names"),
-        "{slashes:?}"
-    );
-    let alike = with_port("lower", 128).replace("name = \"left\"", "name = \"lower\"");
-    assert!(said(&alike)[0].ends_with("is a slot and a switch: give them names of their own"), "{:?}", said(&alike));
-}
-
-#[test]
-fn a_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_not() {
-    let with = |credits: u32| {
-        with_port("lower", 1024).replace(
-            "name = \"lower\"\nmps_supported",
-            &format!(
-                "name = \"lower\"\nposted_data_credits = {{ value = {credits}, source = \"a test\" }}\nmps_supported"
-            ),
-        )
-    };
-    accepted(&with(64));
-    assert_eq!(
-        said(&with(63)),
-        ["port.lower.mps_bytes: is 1024; one such payload takes 64 posted data credits, it has 63"]
-    );
 }
 
 #[test]
