@@ -4,7 +4,7 @@ use lanemark_bench::{Axes, Case, Effort, ask, question};
 use lanemark_machine::{Flow, Machine};
 use lanemark_model::{FormulaMachine, shared_ceiling, transfer_ceiling};
 use lanemark_platform::{Platform, preset};
-use lanemark_record::{Answer, Direction};
+use lanemark_record::{Answer, Direction, Reach};
 use lanemark_sim::SimulatedMachine;
 
 fn platform(name: &str) -> Platform {
@@ -90,6 +90,32 @@ fn a_link_carries_what_one_flow_moves_and_nothing_the_sample_before_left() {
             assert!((used.payload_rate_bytes_per_s / rate - 1.0).abs() < 1e-6, "{name}, {} B", case.size);
             let share = 100.0 * rate / limit(&platform, &case);
             assert!((used.tlp_share_percent - share).abs() < 0.01, "{name}, {} B: {share} % and {used:?}", case.size);
+        }
+    }
+}
+
+#[test]
+fn threads_that_call_a_driver_have_a_channel_and_a_window_each_and_share_the_link() {
+    let platform = platform("rosta-virtex7");
+    for name in ["doorbell_to_completion", "interrupt_latency", "descriptor_overhead", "dma_or_mmio"] {
+        let of = |channels| {
+            let reach = Reach { channels, ..Reach::default() };
+            asked(&platform, name, &Axes { sizes: Some(vec![16384]), reach, ..Axes::default() })
+        };
+        let (alone, all) = (of(None), of(Some(3)));
+        let called: Vec<_> = all.iter().filter(|(case, _)| !case.calls(1).is_empty()).collect();
+        assert!(!called.is_empty(), "{name}");
+        for (case, answer) in called {
+            let calls = case.calls(1);
+            assert_eq!(calls.iter().map(|call| call.channel).collect::<Vec<_>>(), [0, 1, 2]);
+            let windows: Vec<_> = calls.iter().map(|call| call.transfer.window).collect();
+            assert!(windows.windows(2).all(|pair| pair[0].offset + pair[0].len <= pair[1].offset), "{windows:?}");
+            assert!(answer.links.iter().all(|used| used.tlp_share_percent <= 100.0), "{name}: {:?}", answer.links);
+            let same = |(other, _): &&(Case, Answer)| other.through == case.through && other.flows == case.flows;
+            let (_, one) = alone.iter().find(same).expect("one thread is asked the same");
+            let times = answer.latency_ns.unwrap().median / one.latency_ns.unwrap().median;
+            let is_of_the_whole = matches!(name, "doorbell_to_completion" | "dma_or_mmio");
+            assert!(!is_of_the_whole || (1.5..=3.0).contains(&times), "{name}, {}: {times} times one", answer.way);
         }
     }
 }

@@ -94,9 +94,12 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
 #[test]
 fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
     let folder = Folder::new();
-    let changes: [(&str, &[&str]); 5] = [
+    let changes: [(&str, &[&str]); 8] = [
         ("link.mps_bytes", &["write KEY=VALUE"]),
-        ("link.mps_bytes=much", &["'much' is no number"]),
+        ("link.mps_bytes=much", &["is much; must be one of 128"]),
+        ("link.skp=1", &["link.skp: is 1; must be true or false"]),
+        ("link.passing=always", &["link.passing: is always; must be one of \"never\", \"blocked\", \"random\""]),
+        ("fifos.rx_bytes=64KiB", &["no section [fifos], which takes ep_rx, rx_bytes"]),
         ("link.mpsbytes=256", &["link.mpsbytes", "there is no such number"]),
         ("link.mps_bytes=64", &["link.mps_bytes", "must be one of 128"]),
         ("memory.size_bytes=63", &["memory.size_bytes"]),
@@ -114,7 +117,8 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
 #[test]
 fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     let folder = Folder::new();
-    let faults: [(&str, &[&str]); 6] = [
+    let faults: [(&str, &[&str]); 7] = [
+        ("link_down@card:3+0ns", &["'+0ns' is no time at all: leave it out for a link that stays down"]),
         ("poisoned", &["'poisoned' is no fault", "it names no port behind an @", "poisoned@card:3"]),
         ("broken@card", &["kinds are unsupported, abort,"]),
         ("abort@card:x", &["'x' is no number of a TLP and no time in ns"]),
@@ -128,6 +132,10 @@ fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
         refused(&folder, &trace, hints);
     }
     refused(&folder, &["bench", "--on", "host", "--fault", "stuck@card"], &["'host' is real"]);
+    for change in [["--fault", "stuck@card"], ["--with", "link.skp=true"]] {
+        let hints = ["'host' is real", "without --on it is asked too: add --on PLATFORM, such as --on card-gen5-x16"];
+        refused(&folder, &[&["bench"][..], &change].concat(), &hints);
+    }
     refused(&folder, &["predict", "--on", "card-gen5-x16", "--fault", "stuck@card"], &["a formula knows nothing"]);
 }
 

@@ -68,6 +68,7 @@ fn whatever_goes_wrong_ends_with_1_and_says_who_where_and_what_to_do() {
     };
     let down = ask("dma_write_bandwidth", "mine.toml", &[]);
     assert_eq!(down.code, Some(1));
+    assert!(down.out.contains("- mine: link_down@card:2000ns went wrong by fault.loose of its file"), "{}", down.out);
     for said in ["mine: 00:01.0 (root/card): PCIe Bus Error:", "[5] SDES", "the link to card went down", "look at slot"]
     {
         assert!(down.err.contains(said), "{said}: {}", down.err);
@@ -85,12 +86,78 @@ fn whatever_goes_wrong_ends_with_1_and_says_who_where_and_what_to_do() {
         let outcome = ask(question, "card-gen5-x16", &["--fault", fault]);
         assert_eq!(outcome.code, Some(1), "{fault}: {}", outcome.err);
         assert!(outcome.err.contains(bit) && outcome.err.contains("arrived: "), "{fault}: {}", outcome.err);
-        assert!(outcome.out.contains(&format!("card-gen5-x16: {fault} goes wrong by --fault")), "{}", outcome.out);
+        assert!(outcome.out.contains(&format!("card-gen5-x16: {fault} went wrong by --fault")), "{}", outcome.out);
     }
     let traced = ["trace", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--fault", "stuck@card"];
     let traced = folder.run(&traced);
     assert_eq!(traced.code, Some(1));
     assert!(traced.err.contains("[14] CmpltTO"), "{}", traced.err);
+}
+
+#[test]
+fn a_fault_that_has_no_effect_is_said_to_have_none_and_formulas_know_of_none() {
+    let text = card_with(&[("\"card-gen5-x16\"", "\"mine\"")]) + LOOSE;
+    let folder = Folder::with(&[("mine.toml", text.as_bytes())]);
+    let asked = ["--question", "dma_read_bandwidth", "--sizes", "4KiB"];
+    let fault = ["bench", "--on", "card-gen5-x16", "--fault", "poisoned@card:3000"];
+    let text = folder.good(&[&fault[..], &asked].concat());
+    let said =
+        "- card-gen5-x16: poisoned@card:3000 by --fault had no effect: only 2048 TLPs with data came to card until all";
+    assert!(text.contains(said) && !text.contains("went wrong"), "{text}");
+    let text = folder.good(&[&["predict", "--on", "mine.toml"][..], &asked].concat());
+    assert!(text.contains("- mine: link_down@card:2000ns by fault.loose of its file is in no formula"), "{text}");
+    let traced = ["trace", "--on", "card-gen5-x16", "--fault", "stuck@root/card:7", "-o", "x.txt"];
+    let outcome = folder.run(&[&traced[..], &asked].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(
+        outcome.err.contains("stuck@root/card:7 by --fault had no effect: only 1 read came to root/card"),
+        "{}",
+        outcome.err
+    );
+}
+
+#[test]
+fn a_target_that_has_failed_is_asked_no_more_and_what_is_not_asked_is_named() {
+    let folder = Folder::new();
+    let questions = ["--question", "dma_read_latency,dma_read_bandwidth,peer_latency,mmio_read_latency"];
+    let asked = ["bench", "--on", "card-gen5-x16", "--sizes", "64,128,256,512", "--json", "--fault", "poisoned@card:3"];
+    let outcome = folder.run(&[&asked[..], &questions].concat());
+    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+    let record: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!(record["answers"].as_array().unwrap().len(), 0);
+    let skipped: Vec<[&str; 2]> = (record["skipped"].as_array().unwrap().iter())
+        .filter(|skipped| skipped["because"] == "card-gen5-x16 has failed, and is asked no more")
+        .map(|skipped| ["question", "what"].map(|key| skipped[key].as_str().unwrap()))
+        .collect();
+    let ways = "3 of 4: host-to-device by DMA, 128B; host-to-device by DMA, 256B; host-to-device by DMA, 512B";
+    let all = "all of it";
+    assert_eq!(skipped, [["dma_read_latency", ways], ["dma_read_bandwidth", all], ["mmio_read_latency", all]]);
+    assert_eq!(record["warnings"].as_array().unwrap().len(), 2, "what failed, and the fault");
+}
+
+#[test]
+fn errors_that_links_repair_are_told_and_recorded_by_port() {
+    let folder = Folder::new();
+    let asked = ["bench", "--on", "card-gen5-x16", "--question", "dma_write_bandwidth", "--sizes", "4KiB"];
+    let cable = ["--with", "link.tlps_per_error=3,link.skp=true"];
+    let text = folder.good(&[&asked[..], &cable].concat());
+    assert!(
+        text.contains("device-to-host by DMA at 4 KiB: links repaired ") && text.contains(" BadTLP at root/card"),
+        "{text}"
+    );
+    let record: serde_json::Value =
+        serde_json::from_str(&folder.good(&[&asked[..], &cable, &["--json"]].concat())).unwrap();
+    let found = record["answers"][0]["corrected"].as_array().unwrap();
+    let count = |port: &str, error: &str| {
+        found.iter().find(|row| row["port"] == port && row["error"] == error).unwrap()["count"].as_u64().unwrap()
+    };
+    // The card writes: the port above finds them damaged, and the card sends them again.
+    assert!(count("root/card", "BadTLP") > count("card", "Timeout"));
+    assert_eq!(count("card", "Timeout"), count("card", "BadDLLP"));
+    assert!(count("card", "Rollover") > 0);
+    assert_eq!(record["targets"][0]["platform"]["link"]["skp"]["value"], true);
+    let clean = folder.good(&[&asked[..], &["--json"]].concat());
+    assert!(!clean.contains("\"corrected\""), "{clean}");
 }
 
 #[test]

@@ -131,11 +131,15 @@ fn a_record_says_what_was_found_of_a_card_and_touched_of_it() {
 fn a_card_that_vanishes_is_a_failure_that_names_it_and_is_not_asked_again() {
     let (folder, card) = (Folder::new(), FakeCard::new());
     card.truncate("resource2", 4096);
-    let outcome = bench(&folder, &card, &[&["--bar", "2:0..64KiB", "--record", "card.json"], &STORES[..4]].concat());
+    let before = ["--bar", "2:0..64KiB", "--record", "card.json", "--question", "mmio_write_latency"];
+    let outcome = bench(&folder, &card, &[&before[..], &STORES[..4]].concat());
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);
     assert!(outcome.err.contains("bus error at BAR2+0x1000"), "{}", outcome.err);
     let record: Value = serde_json::from_slice(&folder.content()["card.json"]).unwrap();
     assert!(!record["answers"].as_array().unwrap().is_empty(), "what was answered before is kept");
     let warnings = record["warnings"].as_array().unwrap();
     assert_eq!(warnings.iter().filter(|warning| warning.as_str().unwrap().contains("bus error")).count(), 1);
+    let skipped = record["skipped"].as_array().unwrap();
+    let is_named = |row: &Value| row["because"].as_str().unwrap().ends_with(" has failed, and is asked no more");
+    assert!(skipped.iter().any(|row| is_named(row) && row["question"] == "mmio_write_bandwidth"), "{skipped:?}");
 }

@@ -206,12 +206,25 @@ fn what_is_no_capture_is_refused_and_what_is_broken_is_counted() {
 }
 
 #[test]
-fn a_case_that_does_not_end_in_time_is_no_trace() {
+fn a_run_that_fails_is_traced_up_to_that_and_ends_with_its_exit_code() {
     let far = card_with(&[("one_way_ns = { value = 120", "one_way_ns = { value = 1000000000")]);
     let folder = Folder::with(&[("far.toml", far.as_bytes())]);
-    let before = folder.content();
-    let outcome = folder.run(&["trace", "--on", "far.toml", "--question", "mmio_read_latency", "-o", "x.txt"]);
-    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
-    assert!(outcome.err.contains("was not done after"), "{}", outcome.err);
-    assert_eq!(folder.content(), before);
+    let late = ["trace", "--on", "far.toml", "--question", "mmio_read_latency"];
+    let gone = ["trace", "--on", "card-gen5-x16", "--question", "dma_read_latency", "--fault", "removed@card:600ns"];
+    for (arguments, error) in [(&late[..], "was not done after"), (&gone, "[5] SDES")] {
+        for form in ["txt", "json", "pcapng"] {
+            let name = format!("x.{form}");
+            let outcome = folder.run(&with(arguments, &["--sizes", "8", "-o", &name]));
+            assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+            assert!(outcome.err.contains(&format!("\nwrote {name}, up to the error\n")), "{}", outcome.err);
+            assert_eq!(outcome.err.matches(error).count(), 1, "{}", outcome.err);
+            let written = folder.content()[&name].clone();
+            let said = [b"it ended with an error: ", error.as_bytes()]
+                .map(|text| written.windows(text.len()).any(|part| part == text));
+            assert_eq!(said, [true; 2], "{form}");
+        }
+        assert!(!capture(&folder.content()["x.pcapng"]).frames.is_empty());
+        let printed = folder.run(&with(arguments, &["--sizes", "8"]));
+        assert_eq!((printed.code, printed.out.into_bytes()), (Some(1), folder.content()["x.txt"].clone()));
+    }
 }

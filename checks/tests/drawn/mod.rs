@@ -2,8 +2,9 @@
 
 #![allow(dead_code)] // Each test binary uses its part.
 
-use lanemark_machine::{Partner, Pattern, Transfer, Verb, Window, WriteRead};
+use lanemark_machine::{OnChannels, Partner, Pattern, Relay, Transfer, Verb, Window, WriteRead};
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
+use lanemark_wire::{Generation, Lanes, dw_ticks};
 
 /// A linear congruential generator: the same numbers everywhere.
 pub struct Random(pub u64);
@@ -117,6 +118,22 @@ pub fn platform_with_driver(random: &mut Random) -> Platform {
     platform
 }
 
+/// The same, and half of what a root complex does for devices drawn too; half of the cards interrupt by MSI-X.
+pub fn platform_with_root_complex(random: &mut Random) -> Platform {
+    let mut platform = platform_with_driver(random);
+    let choices: [(&str, &[f64]); 1] = [("memory.cache_bytes", &[1024.0, 4096.0, 65536.0, 1_048_576.0])];
+    draw(&mut platform, random, &[("root_complex.request_ns", 0.5, 100.0)], &choices);
+    let read_ns = platform.memory.as_ref().unwrap().read_ns.value.as_ns();
+    draw(&mut platform, random, &[("memory.cached_read_ns", 50.0, read_ns.max(50.5))], &[]);
+    if random.below(2) == 0 {
+        let text = PRESETS.iter().find(|preset| preset.name == platform.name).unwrap().text;
+        let number = |(key, value): (&str, u32)| format!("{key} = {{ value = {value}, assumed = \"drawn\" }}\n");
+        let keys = [("vectors", 4), ("bar", 0), ("table_offset_bytes", 256), ("pending_offset_bytes", 512)].map(number);
+        platform.msi_x = Platform::parse("vectors", &format!("{text}\n[msi_x]\n{}", keys.concat())).unwrap().msi_x;
+    }
+    platform
+}
+
 /// Draws half of these numbers.
 fn draw(platform: &mut Platform, random: &mut Random, numbers: &[(&str, f64, f64)], choices: &[(&str, &[f64])]) {
     for (key, least, most) in numbers {
@@ -188,6 +205,13 @@ pub fn by_the_root(mut platform: Platform, random: &mut Random) -> Platform {
     platform
 }
 
+/// Time of a DLLP on the links of the cards.
+pub fn dllp_ns(platform: &Platform) -> f64 {
+    let generation = Generation::from_number(platform.link.generation.value as u8).unwrap();
+    let lanes = Lanes::new(platform.link.width_lanes.value as u8).unwrap();
+    (dw_ticks(generation, lanes) * u64::from(generation.rate().dllp_bytes / 4)).as_ns()
+}
+
 /// A read of another card's storage, all at once or so many at a time.
 pub fn read_of_peer(random: &mut Random, platform: &Platform) -> Transfer {
     let (mut drawn, _) = transfer(random, 1);
@@ -208,4 +232,69 @@ pub fn pairs(random: &mut Random, cards: u32) -> WriteRead {
         read: window,
         is_mixed: false,
     }
+}
+
+/// The same platform with so few credits on some of its links, and places of replay buffers, that they may be the limit.
+pub fn with_few_credits(mut platform: Platform, random: &mut Random) -> Platform {
+    let mut receivers = vec!["link".to_owned(), "root_complex".to_owned()];
+    receivers.extend(platform.switches.iter().map(|switch| format!("switch.{}", switch.name)));
+    for receiver in receivers {
+        for key in ["posted_header_credits", "nonposted_header_credits"] {
+            if random.below(3) == 0 {
+                let credits = random.pick(&[1.0, 1.0, 2.0, 3.0, 4.0, 8.0, 16.0]);
+                set(&mut platform, &format!("{receiver}.{key}"), credits);
+            }
+        }
+        if random.below(4) == 0 {
+            let credits = random.pick(&[8.0, 16.0, 32.0, 64.0, 256.0]);
+            set(&mut platform, &format!("{receiver}.posted_data_credits"), credits);
+        }
+    }
+    if random.below(3) == 0 {
+        set(&mut platform, "link.replay_tlps", random.pick(&[1.0, 1.0, 2.0, 3.0, 4.0, 8.0, 32.0]));
+    }
+    if random.below(4) == 0 {
+        set(&mut platform, "root_complex.peer_tags", 4096.0);
+    }
+    platform
+}
+
+/// A transfer dealt to channels of its card's engine.
+pub fn on_channels(random: &mut Random, platform: &mut Platform) -> OnChannels {
+    set(platform, "dma.channels", 16.0);
+    let (transfer, _) = transfer(random, platform.cards());
+    OnChannels { transfer: Transfer { under_way: None, ..transfer }, channels: random.pick(&[2, 3, 4, 8, 16]) }
+}
+
+/// Cards with queues of several sizes, and what some of them hand on.
+pub fn relay(random: &mut Random) -> (Platform, Relay) {
+    let mut platform = loop {
+        let drawn = platform_with_ways(random);
+        if drawn.cards() > 1 {
+            break drawn;
+        }
+    };
+    for queue in ["rx", "tx", "ep_rx", "ep_tx"] {
+        if random.below(2) == 0 {
+            set(&mut platform, &format!("fifos.{queue}_bytes"), random.pick(&[4096.0, 16384.0, 65536.0]));
+        }
+    }
+    set(&mut platform, "dma.channels", 2.0);
+    let cards = random.pick(&[1, 1, 2, 3, 8]);
+    let first = random.below(u64::from(platform.cards() - cards + 1)) as u32;
+    let window = |offset| Window { offset, len: 1 << 20, pattern: Pattern::Sequential };
+    let region = platform.fifos.as_ref().and_then(|fifos| platform.region(&fifos.ep_rx)).unwrap();
+    let at_peers = Window { len: region.size_bytes.value.min(1 << 20), ..window(region.offset_bytes.value) };
+    let bytes = random.pick(&[64, 128, 500, 1024, 4096, 16384]);
+    let relay = Relay {
+        cards: (first..first + cards).collect(),
+        bar: region.bar.value as u8,
+        at_peers,
+        bytes,
+        count: random.pick(&[1, 7, 32, 100]),
+        from: window(0),
+        to: window(1 << 21),
+        is_stored: random.below(3) == 0 && bytes <= 4096,
+    };
+    (platform, relay)
 }

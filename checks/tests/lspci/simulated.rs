@@ -10,9 +10,18 @@ use lanemark_wire::config::PortType;
 fn platforms() -> Vec<Platform> {
     let mut all: Vec<Platform> = PRESETS.iter().map(|row| preset(row.name).unwrap().unwrap()).collect();
     all.push(many_tags());
+    all.push(many_vectors());
     let rosta = preset("rosta-virtex7").unwrap().unwrap();
     all.push(rosta.with_acs_redirect("rc47a/fpga0", true, Origin::Given("a test".to_owned())).unwrap());
     all
+}
+
+/// The default card with as many vectors as fit below the list of descriptors.
+fn many_vectors() -> Platform {
+    let text = PRESETS.iter().find(|row| row.name == "card-gen5-x16").unwrap().text;
+    let number = |(key, value): (&str, u32)| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
+    let places = [("vectors", 2000), ("bar", 0), ("table_offset_bytes", 0x10), ("pending_offset_bytes", 0x7e00)];
+    Platform::parse("vectors", &format!("{text}\n[msi_x]\n{}", places.map(number).concat())).unwrap()
 }
 
 fn many_tags() -> Platform {
@@ -103,6 +112,15 @@ fn check(platform: &Platform, seen: &Printed<'_>) {
 fn check_card(platform: &Platform, seen: &Printed<'_>) {
     seen.says(seen.express("DevCtl"), &format!("MaxReadReq {} bytes", platform.link.mrrs_bytes.value));
     seen.says(seen.express("LnkCtl"), &format!("RCB {} bytes", platform.link.rcb_bytes.value));
+    let vectors = seen.capability("MSI-X");
+    assert_eq!(vectors.is_some(), platform.msi_x.is_some());
+    if let (Some(seen), Some(msi_x)) = (vectors, &platform.msi_x) {
+        assert_eq!(seen.title, format!("MSI-X: Enable+ Count={} Masked-", msi_x.vectors.value));
+        let place = |what, offset| format!("{what}: BAR={} offset={offset:08x}", msi_x.bar.value);
+        let meant =
+            [place("Vector table", msi_x.table_offset_bytes.value), place("PBA", msi_x.pending_offset_bytes.value)];
+        assert_eq!(seen.lines, meant);
+    }
     let tags = platform.dma.as_ref().map_or(1, |dma| dma.tags.value);
     let on = |on: bool| if on { '+' } else { '-' };
     seen.says(seen.express("DevCtl"), &format!("ExtTag{}", on(tags > 32)));

@@ -33,6 +33,7 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
         raw: vec![],
         dropped: None,
         steady: None,
+        corrected: Vec::new(),
         doubts: vec![],
         delivery: None,
         fit: None,

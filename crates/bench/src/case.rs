@@ -167,12 +167,26 @@ impl Case {
         })
     }
 
-    /// The calls that let devices move bytes, `count` of each a pass; none where nobody is called.
+    /// The calls that let devices move bytes, `count` of each a pass; none where nobody is called. Each thread has a channel and a
+    /// window of its own.
     #[must_use]
     pub fn calls(&self, count: u64) -> Vec<DmaCall> {
-        let Through::DmaCall { share, descriptors, completion, .. } = self.through else { return Vec::new() };
-        let call = |transfer| DmaCall { transfer, share, descriptors, completion };
-        self.transfers(count).into_iter().map(call).collect()
+        let Through::DmaCall { window, share, descriptors, completion } = self.through else { return Vec::new() };
+        let threads = self.threads();
+        let of_flow = |(place, transfer): (u64, Transfer)| {
+            (0..threads).map(move |channel| {
+                let windows = place * u64::from(threads - 1) + u64::from(channel);
+                let offset = transfer.window.offset + windows * window;
+                let transfer = Transfer { window: Window { offset, ..transfer.window }, ..transfer };
+                DmaCall { transfer, channel, share, descriptors, completion }
+            })
+        };
+        (0..).zip(self.transfers(count)).flat_map(of_flow).collect()
+    }
+
+    /// Threads that call the driver of each card at once, each on a channel of its own; one where nobody asked for more.
+    pub(crate) fn threads(&self) -> u32 {
+        self.reach.channels.unwrap_or(1).max(1)
     }
 
     /// Whether its first flow is asked about and the others are what it goes beside.
@@ -200,11 +214,8 @@ impl Case {
         let is_with_host = |flow: &Flow| flow.peer == Peer::Host;
         let lent = facts.dma.map(|dma| dma.lent_bytes / self.flows.len().max(1) as u64);
         let len = match self.through {
-            Through::Dma { .. } | Through::DmaCall { .. } | Through::Loaded { .. }
-                if self.flows.iter().all(is_with_host) =>
-            {
-                lent
-            }
+            Through::DmaCall { .. } => lent.map(|lent| lent / u64::from(self.threads())),
+            Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().all(is_with_host) => lent,
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
             Through::Relay { .. } => facts.dma.map(|dma| dma.lent_bytes / 2).min(region),
             _ => region,

@@ -5,13 +5,15 @@
 //! unpinning. With one descriptor a page, that of a large transfer is mostly its descriptors'.
 //! Ways: the core writes the descriptors to the device, through UC or WC memory, or the device fetches them from host memory.
 //! Spoiled by: pages that are not there; a list that was built before.
-//! Method: a whole call, minus the same transfer timed by the device itself.
+//! Method: a whole call, minus the same transfer timed by the device itself; of several threads, each on a channel of its own, until
+//! the last of them knows, minus as many transfers on as many channels.
 
 use crate::case::{Case, Through};
 use crate::dma;
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::effort::Effort;
 use crate::error::BenchError;
+use crate::needs;
 use crate::question::Question;
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
@@ -34,7 +36,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::an_engine_with_a_driver,
 };
 
 const WAYS: [Asked; 3] = [
@@ -48,7 +50,7 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
         return Err(BenchError::TooFewPoints { question: question.name });
     };
     let alone = Case { through: Through::Dma { window, under_way: None }, ..case.clone() };
-    let wanted = [("call", dma_call::plan(case, 1)), ("device alone", dma::plan(&alone, 1, 1))]
+    let wanted = [("call", dma_call::plan(case, 1)), ("device alone", dma::plan(&alone, u64::from(case.threads()), 1))]
         .map(|(name, plan)| Wanted { name: name.to_owned(), plan, most_passes: (question.most_passes)(case) });
     let mut measured = measure_together(machine, wanted.into(), effort)?;
     let (Some(alone), Some(call)) = (measured.pop(), measured.pop()) else {

@@ -1,7 +1,9 @@
 //! What the questions about a device's own transfers have in common.
 
 use crate::case::{Axes, Case, Through};
+use crate::question::{LeftOut, Question};
 use lanemark_machine::{Access, Facts, Flow, Lane, OnChannels, Op, Peer, Plan, Transfer, Verb, Width, WriteRead};
+use lanemark_record::Quantity;
 use lanemark_units::{BarOffset, MemoryType};
 
 /// Bytes gone over at the most, where the size allows it: more than a second-level cache, less than a third-level one.
@@ -80,6 +82,28 @@ pub(crate) fn with_peers(facts: &Facts, axes: &Axes, verb: Verb, usual: &[u64]) 
     let mut flows = axes.flows.clone().unwrap_or_else(nearest_and_last);
     flows.retain(|flow| flow.verb == verb && flow.peer != Peer::Host);
     flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], None, usual)).collect()
+}
+
+/// The catalogue row of a bandwidth of devices alone, one way.
+pub(crate) const fn bandwidth(
+    name: &'static str,
+    summary: &'static str,
+    cases: fn(&Facts, &Axes) -> Vec<Case>,
+    left_out: fn(&Facts) -> Option<LeftOut>,
+) -> Question {
+    Question {
+        name,
+        summary,
+        quantity: Quantity::Bandwidth,
+        cases,
+        plan: |case, passes| plan(case, transfers(case), passes),
+        simulated_passes: |_| 1,
+        most_passes: |_| 4096,
+        accesses_per_pass: transfers,
+        ask: None,
+        is_usual: true,
+        left_out,
+    }
 }
 
 /// Every flow makes `count` transfers a pass, by devices alone.

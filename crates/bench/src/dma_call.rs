@@ -15,15 +15,18 @@ pub(crate) const WRITTEN: Descriptors = Descriptors::Written(MemoryType::Uc);
 /// called.
 pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usual: &[u64]) -> Vec<Case> {
     // A call is one transfer, and the next one comes when it is over.
-    let is_of_one = axes.reach.outstanding.is_none() && axes.reach.channels.is_none();
-    if !facts.dma.is_some_and(|dma| dma.has_driver) || !is_of_one {
+    let Some(dma) = facts.dma.filter(|dma| dma.has_driver && axes.reach.outstanding.is_none()) else {
         return Vec::new();
-    }
-    let moved = dma::with_host(facts, axes, verb, None, usual);
+    };
+    // Each thread has its part of what is lent.
+    let most = dma.lent_bytes / u64::from(axes.reach.channels.unwrap_or(1).max(1));
+    let mut moved = dma::with_host(facts, axes, verb, None, usual);
+    moved.retain(|case| axes.sizes.is_some() || case.size.saturating_add(case.alignment) <= most);
     let asked = |(share, descriptors, completion): &Asked| {
         let (share, descriptors, completion) = (*share, *descriptors, *completion);
         let with = move |case: &Case| {
             let Through::Dma { window, .. } = case.through else { return case.clone() };
+            let window = window.min(most.max(case.size.saturating_add(case.alignment)));
             Case { through: Through::DmaCall { window, share, descriptors, completion }, ..case.clone() }
         };
         moved.iter().map(with).collect::<Vec<Case>>()
@@ -31,7 +34,7 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usua
     ways.iter().flat_map(asked).collect()
 }
 
-/// A core for each flow that makes one call a pass.
+/// A core for each flow, and for each of its channels, that makes one call a pass.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
     let lanes = (0..).zip(case.calls(1)).map(|(core, call)| Lane { core, body: vec![Op::Dma(call)] });
     Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), passes) }

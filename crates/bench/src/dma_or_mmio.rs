@@ -11,6 +11,7 @@
 
 use crate::case::{Axes, Case, Through};
 use crate::dma_call::{self, Asked, WRITTEN};
+use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Access, Completion, Descriptors, Facts, Fence, Op, Plan, Share, Stream, Verb, Width};
 use lanemark_record::{Quantity, Reach};
@@ -28,7 +29,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::an_engine_with_a_driver,
 };
 
 const SIZES: [u64; 8] = [8, 64, 128, 256, 512, 1024, 4096, 65536];

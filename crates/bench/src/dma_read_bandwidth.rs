@@ -7,21 +7,14 @@
 //! the device keeps the time.
 
 use crate::dma;
+use crate::needs;
 use crate::question::Question;
 use lanemark_machine::Verb;
-use lanemark_record::Quantity;
 
 /// The catalogue row.
-pub const QUESTION: Question = Question {
-    name: "dma_read_bandwidth",
-    summary: "bytes per second a device reads from host memory by itself, by size",
-    quantity: Quantity::Bandwidth,
-    cases: |facts, axes| dma::with_host(facts, axes, Verb::Load, None, &dma::SIZES),
-    plan: |case, passes| dma::plan(case, dma::transfers(case), passes),
-    simulated_passes: |_| 1,
-    most_passes: |_| 4096,
-    accesses_per_pass: dma::transfers,
-    ask: None,
-    is_usual: true,
-    left_out: |_| None,
-};
+pub const QUESTION: Question = dma::bandwidth(
+    "dma_read_bandwidth",
+    "bytes per second a device reads from host memory by itself, by size",
+    |facts, axes| dma::with_host(facts, axes, Verb::Load, None, &dma::SIZES),
+    needs::an_engine,
+);

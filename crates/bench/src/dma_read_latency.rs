@@ -6,6 +6,7 @@
 //! Method: the next transfer begins when the last byte of the one before has come; the device keeps the time.
 
 use crate::dma;
+use crate::needs;
 use crate::question::Question;
 use lanemark_machine::Verb;
 use lanemark_record::Quantity;
@@ -25,5 +26,5 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| TRANSFERS,
     ask: None,
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::an_engine,
 };

@@ -7,6 +7,7 @@
 //! Method: a write of one size and a read of as many bytes elsewhere, their requests in turns; the device keeps the time.
 
 use crate::dma;
+use crate::needs;
 use crate::question::Question;
 use lanemark_record::Quantity;
 
@@ -22,5 +23,5 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |case| 2 * dma::transfers(case),
     ask: None,
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::an_engine,
 };

@@ -7,9 +7,11 @@
 //! `interrupt`, a message whose handler wakes the thread. The descriptors are in the device already, or it fetches them
 //! (`fetched`).
 //! Spoiled by: whatever else uses the links; a core that sleeps deeply when it is interrupted.
-//! Method: pages are pinned and the list is built before; one transfer, and the next when the core knows of its end.
+//! Method: pages are pinned and the list is built before; one transfer, and the next when the core knows of its end. With
+//! `--channels`, so many threads do it at once, a core and a channel each: until the last of them knows.
 
 use crate::dma_call::{self, Asked, WRITTEN};
+use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Completion, Descriptors, Share, Verb};
 use lanemark_record::Quantity;
@@ -29,7 +31,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::an_engine_with_a_driver,
 };
 
 const WAYS: [Asked; 4] = [

@@ -19,6 +19,7 @@ use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::line_fit::line_fit;
 use crate::measured::Measured;
+use crate::needs;
 use crate::question::Question;
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together};
@@ -38,7 +39,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::a_driver,
 };
 
 /// Bytes written in all by the estimate from a line.

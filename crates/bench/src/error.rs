@@ -2,6 +2,14 @@
 
 use lanemark_machine::MachineError;
 
+impl BenchError {
+    /// Whether the machine has failed, so that asking more of it is of no use.
+    #[must_use]
+    pub const fn is_for_good(&self) -> bool {
+        matches!(self, BenchError::Machine(MachineError::Device { .. } | MachineError::Bus(_)))
+    }
+}
+
 /// Why a question got no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -9,6 +17,9 @@ pub enum BenchError {
     /// The machine did not run the plan.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The machine had failed in a case before, for good.
+    #[error("not asked, because the machine had failed before")]
+    NotAsked,
     /// A question that fits a line had fewer than two points.
     #[error("{question}: a line needs two sizes of call; ask for 8 KiB or more")]
     TooFewPoints {

@@ -9,6 +9,7 @@ use crate::case::{Case, Through};
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::effort::Effort;
 use crate::error::BenchError;
+use crate::needs;
 use crate::question::Question;
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
@@ -27,7 +28,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::an_engine_with_a_driver,
 };
 
 const WAY: Asked = (Share::Doorbell, WRITTEN, Completion::Interrupt);

@@ -37,6 +37,7 @@ mod mmio_read_bandwidth;
 mod mmio_read_latency;
 mod mmio_write_bandwidth;
 mod mmio_write_latency;
+mod needs;
 mod peer_latency;
 mod peer_read_bandwidth;
 mod peer_write_bandwidth;

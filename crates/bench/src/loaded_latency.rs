@@ -12,6 +12,7 @@ use crate::case::{Axes, Case, Through};
 use crate::dma;
 use crate::effort::Effort;
 use crate::error::BenchError;
+use crate::needs;
 use crate::question::Question;
 use crate::sampling::{answer, measure, plan_for};
 use lanemark_machine::{Facts, Flow, Lane, Machine, Op, Peer, Plan, Samples, Transfer, Verb};
@@ -29,7 +30,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: reads,
     ask: Some(ask),
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::an_engine,
 };
 
 /// Usual size beside others: a cache line, which a descriptor has.

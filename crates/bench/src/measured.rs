@@ -51,6 +51,7 @@ impl Measured {
         self.samples.waits.clone_from(&visit.waits);
         (self.samples.traffic, self.samples.confirmed) = (visit.traffic, visit.confirmed);
         self.samples.links.clone_from(&visit.links);
+        self.samples.corrected.clone_from(&visit.corrected);
         self.samples.latencies.clone_from(&visit.latencies);
         self.samples.together.clone_from(&visit.together);
         self.samples.steady = visit.steady;

@@ -3,9 +3,9 @@
 //! Traffic: `MWr` downstream, nothing upstream but credits and acknowledgments.
 //! Unit: bytes per second; *delivered* until the last byte is accepted, *issue* until the last
 //! instruction.
-//! Spoiled by: a pass shorter than the buffers on the way (then *issue* is above *delivered*); a size that
-//! is no multiple of 64 B to WC memory, which is fenced after each pass, because the next pass would
-//! otherwise be gathered into the open line.
+//! Spoiled by: a pass shorter than the buffers on the way (then *issue* is above *delivered*); stores that are
+//! gathered, to WC memory or non-temporal, of a size that is no multiple of 64 B: they are fenced after each pass, because
+//! the next pass would otherwise be gathered into the open line.
 //! Method: repeated passes over the same range, as the F1 application note's `wc_perf` does.
 
 use crate::case::{Axes, Case, Wanted};
@@ -44,11 +44,23 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     };
     let mut cases = axes.cases(facts, Verb::Store, region, &wanted);
     for case in &mut cases {
-        if case.memory_type == MemoryType::Wc && (case.size % 64 + case.alignment) % 64 != 0 {
+        if is_gathered(case) && (case.size % 64 + case.alignment) % 64 != 0 {
             case.fence = case.fence.or(Some(Fence::Sfence));
         }
     }
     cases
+}
+
+/// Whether a write-combining buffer takes its stores.
+///
+/// Source: Intel SDM volume 1, 10.4.6.2: a non-temporal hint makes WT and WB memory combine writes; UC and WP override it.
+fn is_gathered(case: &Case) -> bool {
+    let is_non_temporal = matches!(case.access, Access::NonTemporal(_));
+    match case.memory_type {
+        MemoryType::Wc => true,
+        MemoryType::Wt | MemoryType::Wb => is_non_temporal,
+        _ => false,
+    }
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {

@@ -6,6 +6,7 @@
 //! Method: one transfer, alone. Where nobody sees both ends at one time, half of the way there and back stands for it.
 
 use crate::dma;
+use crate::needs;
 use crate::question::Question;
 use lanemark_machine::Verb;
 use lanemark_record::Quantity;
@@ -22,5 +23,5 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::peers,
 };

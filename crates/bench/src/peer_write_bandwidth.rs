@@ -6,21 +6,14 @@
 //! Method: transfers of one size, one behind the other into the other's storage; the device keeps the time.
 
 use crate::dma;
+use crate::needs;
 use crate::question::Question;
 use lanemark_machine::Verb;
-use lanemark_record::Quantity;
 
 /// The catalogue row.
-pub const QUESTION: Question = Question {
-    name: "peer_write_bandwidth",
-    summary: "bytes per second a card writes to another card, by size",
-    quantity: Quantity::Bandwidth,
-    cases: |facts, axes| dma::with_peers(facts, axes, Verb::Store, &dma::SIZES),
-    plan: |case, passes| dma::plan(case, dma::transfers(case), passes),
-    simulated_passes: |_| 1,
-    most_passes: |_| 4096,
-    accesses_per_pass: dma::transfers,
-    ask: None,
-    is_usual: true,
-    left_out: |_| None,
-};
+pub const QUESTION: Question = dma::bandwidth(
+    "peer_write_bandwidth",
+    "bytes per second a card writes to another card, by size",
+    |facts, axes| dma::with_peers(facts, axes, Verb::Store, &dma::SIZES),
+    needs::peers,
+);

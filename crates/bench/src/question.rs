@@ -43,5 +43,16 @@ pub struct LeftOut {
     pub because: String,
 }
 
+impl LeftOut {
+    /// All variants.
+    pub const ALL: &'static str = "the question";
+
+    /// Whether it is all of the question.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.what == LeftOut::ALL
+    }
+}
+
 /// Asks a question that needs several plans.
 pub type AskItself = fn(&Question, &mut dyn Machine, &Case, &Effort) -> Result<Answer, BenchError>;

@@ -7,6 +7,7 @@
 
 use crate::case::{Axes, Case, Through};
 use crate::dma;
+use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Access, Facts, Flow, Op, Peer, Plan, Verb, Width};
 use lanemark_record::Quantity;
@@ -26,7 +27,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: dma::transfers,
     ask: None,
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::a_relay,
 };
 
 /// Sizes of transfers: a page, and one that no queue holds.

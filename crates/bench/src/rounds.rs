@@ -4,6 +4,7 @@
 //! not one of them alone.
 
 use crate::effort::Effort;
+use crate::error::BenchError;
 use crate::measured::Measured;
 use lanemark_machine::{Clockwork, Machine, MachineError, Plan, Samples};
 use lanemark_record::Summary;
@@ -24,14 +25,14 @@ pub(crate) type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
 
 /// Runs the plans; where time is virtual each once, in their order.
 ///
-/// Each plan ends with its samples or with what went wrong. Whoever has samples when somebody wants an end keeps them;
-/// who has none is [`MachineError::Interrupted`].
+/// Each plan ends with its samples or with what went wrong. Whoever has samples when somebody wants an end, or when the
+/// machine fails for good in another, keeps them; who has none is [`MachineError::Interrupted`], or [`BenchError::NotAsked`].
 pub(crate) fn in_rounds(
     machine: &mut dyn Machine,
     wanted: Vec<Wanted>,
     effort: &Effort,
     go_on: GoOn<'_>,
-) -> Vec<Result<Measured, MachineError>> {
+) -> Vec<Result<Measured, BenchError>> {
     let mut variants: Vec<Variant> = wanted.into_iter().map(Variant::new).collect();
     match machine.facts().clockwork {
         Clockwork::Simulated => once(machine, &mut variants, go_on),
@@ -40,7 +41,8 @@ pub(crate) fn in_rounds(
         }
     }
     let name = &machine.facts().name;
-    variants.into_iter().map(|variant| variant.ended(name)).collect()
+    let has_failed = variants.iter().any(Variant::has_failed);
+    variants.into_iter().map(|variant| variant.ended(name, has_failed)).collect()
 }
 
 fn once(machine: &mut dyn Machine, variants: &mut [Variant], go_on: GoOn<'_>) {
@@ -53,9 +55,9 @@ fn once(machine: &mut dyn Machine, variants: &mut [Variant], go_on: GoOn<'_>) {
         };
         match done {
             Ok(()) => variant.measured.add(0, &samples, 0),
-            Err(error) => variant.error = Some(error),
+            Err(error) => variant.error = Some(error.into()),
         }
-        if is_interrupted(variant.error.as_ref()) {
+        if variant.is_last() {
             break;
         }
     }
@@ -70,7 +72,7 @@ struct Variant {
     /// Samples when the interval was looked at last.
     looked_at: usize,
     is_done: bool,
-    error: Option<MachineError>,
+    error: Option<BenchError>,
 }
 
 impl Variant {
@@ -85,11 +87,22 @@ impl Variant {
         }
     }
 
-    fn ended(self, machine: &str) -> Result<Measured, MachineError> {
+    /// Whether the machine failed in it for good.
+    fn has_failed(&self) -> bool {
+        self.error.as_ref().is_some_and(BenchError::is_for_good)
+    }
+
+    /// Whether nothing is to be visited after it.
+    fn is_last(&self) -> bool {
+        self.has_failed() || is_interrupted(self.error.as_ref())
+    }
+
+    fn ended(self, machine: &str, has_failed: bool) -> Result<Measured, BenchError> {
         match self.error {
             Some(error) if !is_interrupted(Some(&error)) || !self.measured.has_run() => Err(error),
-            _ if !self.measured.has_run() => Err(MachineError::Interrupted { machine: machine.to_owned() }),
-            _ => Ok(self.measured),
+            _ if self.measured.has_run() => Ok(self.measured),
+            _ if has_failed => Err(BenchError::NotAsked),
+            _ => Err(MachineError::Interrupted { machine: machine.to_owned() }.into()),
         }
     }
 
@@ -135,9 +148,8 @@ impl Sampling<'_> {
                 }
                 let variant = &mut variants[place];
                 if let Err(error) = self.visit(variant, round) {
-                    let is_over = is_interrupted(Some(&error));
-                    (variant.error, variant.is_done) = (Some(error), true);
-                    if is_over {
+                    (variant.error, variant.is_done) = (Some(error.into()), true);
+                    if variant.is_last() {
                         return;
                     }
                 }
@@ -184,6 +196,6 @@ impl Sampling<'_> {
     }
 }
 
-fn is_interrupted(error: Option<&MachineError>) -> bool {
-    matches!(error, Some(MachineError::Interrupted { .. }))
+fn is_interrupted(error: Option<&BenchError>) -> bool {
+    matches!(error, Some(BenchError::Machine(MachineError::Interrupted { .. })))
 }

@@ -9,8 +9,8 @@ use crate::question::Question;
 use crate::rounds::{Wanted, in_rounds};
 use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
 use lanemark_record::{
-    Answer, Bytes, Ceiling, CeilingKind, Detail, Direction, Dropped, LinkUse, Quantity, Steady, Summary, Tlps,
-    WaitShare, doubts,
+    Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LinkUse, Quantity, Steady,
+    Summary, Tlps, WaitShare, doubts,
 };
 use lanemark_units::Ticks;
 
@@ -40,8 +40,9 @@ pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: 
 /// that needs several plans for one case visits these in rounds, case after case.
 ///
 /// `go_on` is asked before every visit, with how many cases are done. When it says no, or the machine is interrupted,
-/// cases that have samples are answered from these, and the others end with [`MachineError::Interrupted`]. There are as
-/// many results as cases, in their order.
+/// cases that have samples are answered from these, and the others end with [`MachineError::Interrupted`]. When the machine
+/// fails for good, those that were not asked yet end with [`BenchError::NotAsked`]. There are as many results as cases, in
+/// their order.
 pub fn ask_together(
     question: &Question,
     machine: &mut dyn Machine,
@@ -50,9 +51,14 @@ pub fn ask_together(
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Vec<Result<Answer, BenchError>> {
     if let Some(ask) = question.ask {
-        let effort = effort.share(cases.len());
+        let (effort, mut has_failed) = (effort.share(cases.len()), false);
         let each = cases.iter().enumerate().map(|(place, case)| {
-            if go_on(place) { ask(question, machine, case, &effort) } else { Err(interrupted(machine)) }
+            if has_failed {
+                return Err(BenchError::NotAsked);
+            }
+            let answer = if go_on(place) { ask(question, machine, case, &effort) } else { Err(interrupted(machine)) };
+            has_failed = answer.as_ref().is_err_and(BenchError::is_for_good);
+            answer
         });
         return each.collect();
     }
@@ -77,10 +83,10 @@ pub(crate) fn measure(
     plan: &Plan,
     most_passes: u64,
     effort: &Effort,
-) -> Result<Measured, MachineError> {
+) -> Result<Measured, BenchError> {
     let wanted = Wanted { name: String::new(), plan: plan.clone(), most_passes };
     let mut measured = measure_together(machine, vec![wanted], effort)?;
-    measured.pop().ok_or_else(|| MachineError::Interrupted { machine: machine.facts().name.clone() })
+    measured.pop().ok_or_else(|| interrupted(machine))
 }
 
 /// Samples of several plans that make one answer, in rounds, as many results as plans.
@@ -88,7 +94,7 @@ pub(crate) fn measure_together(
     machine: &mut dyn Machine,
     wanted: Vec<Wanted>,
     effort: &Effort,
-) -> Result<Vec<Measured>, MachineError> {
+) -> Result<Vec<Measured>, BenchError> {
     in_rounds(machine, wanted, effort, &mut |_| true).into_iter().collect()
 }
 
@@ -145,6 +151,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
             payload_bytes: traffic.payload_bytes,
         }),
         links: samples.links.iter().map(link_use).collect(),
+        corrected: samples.corrected.iter().map(corrected).collect(),
         bytes: samples.confirmed.map(|confirmed| Bytes {
             claimed_bytes: confirmed.claimed_bytes,
             confirmed_bytes: confirmed.confirmed_bytes,
@@ -173,6 +180,10 @@ fn steady(found: lanemark_machine::Steady) -> Steady {
         period_transfers: found.period,
         because: because.map(|because| because.explanation().to_owned()),
     }
+}
+
+fn corrected(found: &lanemark_machine::Corrected) -> CorrectedErrors {
+    CorrectedErrors { port: found.port.clone(), error: found.error.row().name.to_owned(), count: found.count }
 }
 
 fn link_use(used: &lanemark_machine::LinkUse) -> LinkUse {

@@ -10,6 +10,7 @@ use crate::case::{Axes, Case};
 use crate::dma;
 use crate::effort::Effort;
 use crate::error::BenchError;
+use crate::needs;
 use crate::question::Question;
 use crate::sampling::{answer, measure, plan_for};
 use lanemark_machine::{Facts, Flow, Machine, Moved, Peer, Together, Verb};
@@ -28,7 +29,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: dma::transfers,
     ask: Some(ask),
     is_usual: true,
-    left_out: |_| None,
+    left_out: needs::several_cards,
 };
 
 /// Bytes of one transfer.

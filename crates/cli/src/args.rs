@@ -62,9 +62,9 @@ pub struct BenchArgs {
     pub questions: Vec<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Change a number of the simulated platforms for this run, such as link.mps_bytes=256; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = number, value_delimiter = ',')]
-    pub with: Vec<(String, f64)>,
+    /// Change a key of the simulated platforms for this run, such as link.mps_bytes=256 or link.skp=true; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
+    pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
     /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back) and removed; may be given
     /// several times
@@ -127,10 +127,11 @@ pub struct AxisArgs {
     /// Transfers of devices begin anywhere in the window, the same places in every run, and not one behind the other
     #[arg(long)]
     pub random: bool,
-    /// Reads of devices under way at once, at the most [default: as many as there are tags]
+    /// Transfers of a device under way at once, at the most, on each of its channels; one may be several reads [default: as many as
+    /// its tags allow]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub outstanding: Option<u32>,
-    /// Channels of each card that its transfers are dealt to, one after the other [default: 1]
+    /// Channels of each card that its transfers are dealt to, one after the other, or that as many threads call its driver on [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub channels: Option<u32>,
 }
@@ -145,9 +146,9 @@ pub struct TraceArgs {
     pub question: Option<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Change a number of the platform for this run, such as link.mps_bytes=256; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = number, value_delimiter = ',')]
-    pub with: Vec<(String, f64)>,
+    /// Change a key of the platform for this run, such as link.mps_bytes=256 or link.skp=true; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
+    pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
     /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back) and removed; may be given
     /// several times
@@ -332,12 +333,10 @@ pub struct FitArgs {
     pub json: bool,
 }
 
-/// `link.mps_bytes=256`, `memory.size_bytes=64MiB`
-fn number(text: &str) -> Result<(String, f64), String> {
+/// `link.mps_bytes=256`, `memory.size_bytes=64MiB`, `link.skp=true`
+fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.mps_bytes=256")?;
-    let size = || parse_size(value.trim()).ok().map(|bytes| bytes as f64);
-    let number = value.trim().parse().ok().or_else(size);
-    Ok((key.trim().to_owned(), number.ok_or_else(|| format!("'{value}' is no number"))?))
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// `region.sram.read_ns=200`

@@ -12,6 +12,7 @@ use lanemark_advise::Verdict;
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, measured_ceiling, question};
 use lanemark_machine::{Clockwork, Fence, MachineError, Verb};
 use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Skipped, file};
+use lanemark_units::format_size;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -161,6 +162,7 @@ impl Run {
             let (question, place) = (together[0].question, together[0].place);
             // Whoever does not answer any more is not asked again.
             if self.gone.contains(&place) {
+                self.leave_out(question, place, "all of it".to_owned());
                 continue;
             }
             let target = self.targets[place].facts().name.clone();
@@ -172,8 +174,15 @@ impl Run {
                 !interrupted.load(Ordering::Relaxed)
             };
             let answers = ask(self, place, question, &cases, &mut go_on);
+            let (mut not_asked, all) = (Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
-                self.keep(answer, question, place, case);
+                match answer {
+                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.way(), format_size(case.size))),
+                    answer => self.keep(answer, question, place, case),
+                }
+            }
+            if !not_asked.is_empty() {
+                self.leave_out(question, place, format!("{} of {all}: {}", not_asked.len(), not_asked.join("; ")));
             }
             bar.set_position(done + together.len() as u64);
             if self.record.interrupted || interrupted.load(Ordering::Relaxed) {
@@ -182,6 +191,13 @@ impl Run {
             }
         }
         bar.finish_and_clear();
+    }
+
+    /// Notes what is not asked of a target that has failed.
+    fn leave_out(&mut self, question: &Question, place: usize, what: String) {
+        let target = self.targets[place].facts().name.clone();
+        let because = format!("{target} has failed, and is asked no more");
+        self.record.skipped.push(Skipped { question: question.name.to_owned(), target, what, because });
     }
 
     fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, place: usize, case: &Case) {
@@ -198,10 +214,7 @@ impl Run {
             Err(error) => {
                 let warning = format!("{} on {target}, {}: {error}", question.name, case.way());
                 let is_gone = matches!(error, BenchError::Machine(MachineError::Device { .. } | MachineError::Bus(_)));
-                // What every variant would say again is said once.
-                if !(is_gone && self.gone.contains(&place)) {
-                    self.record.warnings.push(warning);
-                }
+                self.record.warnings.push(warning);
                 if is_gone {
                     self.gone.push(place);
                     // What comes after it often only follows from it.
@@ -311,6 +324,7 @@ impl Run {
         let cards = self.targets.iter().filter_map(|target| target.card.as_ref());
         self.record.warnings.extend(cards.flat_map(Card::changes));
         self.record.warnings.extend(self.targets.iter().flat_map(|target| target.changed.clone()));
+        self.record.warnings.extend(self.targets.iter().flat_map(|target| target.mishaps(formula_only)));
         if self.targets.iter().any(|target| target.facts().clockwork != Clockwork::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());

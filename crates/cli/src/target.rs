@@ -31,14 +31,16 @@ pub struct Target {
 /// What the user changes of simulated platforms for one run.
 #[derive(Default)]
 pub struct Changes {
-    /// Numbers, by their paths.
-    pub with: Vec<(String, f64)>,
+    /// Keys, by their paths, and their values.
+    pub with: Vec<(String, String)>,
     /// Writes to registers of ports.
     pub setpci: Vec<ConfigWrite>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// Whether every transfer is simulated.
     pub detailed: bool,
+    /// Whether the user said of whom.
+    pub is_named: bool,
 }
 
 impl Target {
@@ -81,6 +83,15 @@ impl Target {
         self.machine.facts()
     }
 
+    /// What was told to go wrong and what came of it, in words; `formula_only` if only its formulas were asked.
+    pub fn mishaps(&self, formula_only: bool) -> Vec<String> {
+        let name = &self.facts().name;
+        let faults = self.platform.iter().filter(|_| formula_only).flat_map(|platform| &platform.faults);
+        let left_out = faults.map(|fault| format!("{name}: {fault} by {} is in no formula", fault.told_by()));
+        let mishaps = self.machine.mishaps().into_iter().filter(|_| !formula_only);
+        mishaps.map(|mishap| format!("{name}: {mishap}")).chain(left_out).collect()
+    }
+
     /// As records show it; `formula_only` if only its formulas were asked.
     pub fn to_record(&self, formula_only: bool) -> TargetRecord {
         let facts = self.facts();
@@ -121,7 +132,8 @@ impl Changes {
     /// Those of a command line.
     pub fn wanted(args: &BenchArgs) -> Changes {
         let faults = args.fault.clone();
-        Changes { with: args.with.clone(), setpci: args.setpci.clone(), faults, detailed: args.detailed }
+        let (with, setpci, detailed) = (args.with.clone(), args.setpci.clone(), args.detailed);
+        Changes { with, setpci, faults, detailed, is_named: !args.on.is_empty() }
     }
 
     /// Real machines are not changed.
@@ -135,11 +147,15 @@ impl Changes {
             }
             (true, None) => match self.faults.first() {
                 Some(fault) => {
-                    format!("--fault {fault}: '{name}' is real, and things go wrong by order on simulated ones only")
+                    format!("--fault {fault}: '{name}' is real, and only simulated platforms fail by order")
                 }
                 None => return Ok(()),
             },
         };
+        if !self.is_named {
+            let hint = "without --on it is asked too: add --on PLATFORM, such as --on card-gen5-x16";
+            return Err(Failure::Usage(format!("{what}; {hint}")));
+        }
         Err(Failure::Usage(what))
     }
 
@@ -147,10 +163,11 @@ impl Changes {
     pub fn of(&self, name: &str) -> Result<(Platform, Vec<String>), Failure> {
         let (mut platform, mut changed) = (platform(name)?, Vec::new());
         for (key, value) in &self.with {
-            let before = platform.number(key).map_or_else(|| "none".to_owned(), |(before, _)| before.to_string());
+            let before = platform.value_text(key).unwrap_or_else(|| "absent".to_owned());
             let origin = Origin::Assumed(format!("given with --with on the command line; {before} otherwise"));
             platform =
-                platform.with(key, *value, origin).map_err(|error| Failure::Usage(format!("--with: {error}")))?;
+                platform.with_text(key, value, origin).map_err(|error| Failure::Usage(format!("--with: {error}")))?;
+            let value = platform.value_text(key).unwrap_or_default();
             changed.push(format!("{}: {key} is {value} by --with, and {before} in its file", platform.name));
         }
         let mut platform =
@@ -158,7 +175,6 @@ impl Changes {
         for fault in &self.faults {
             platform =
                 platform.with_fault(fault.clone()).map_err(|error| Failure::Usage(format!("--fault: {error}")))?;
-            changed.push(format!("{}: {fault} goes wrong by --fault", platform.name));
         }
         Ok((platform, changed))
     }

@@ -8,8 +8,8 @@ use crate::input;
 use crate::output;
 use crate::target::{Changes, Target};
 use crate::work::{Work, work};
-use lanemark_bench::{Case, Question, plan_to_trace};
-use lanemark_machine::{MachineError, Samples, Trace};
+use lanemark_bench::{Case, plan_to_trace};
+use lanemark_machine::{Machine, MachineError, Plan, Samples, Trace};
 use lanemark_platform::Platform;
 use lanemark_record::{Capture, file};
 use lanemark_report::{Traced, capture_table, probe, viewer_trace, waterfall};
@@ -81,9 +81,12 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     let flag = Arc::clone(&interrupted);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
-    let machine = machine()?.interrupted_by(interrupted).with_dllps(args.dllps);
+    let mut machine = machine()?.interrupted_by(interrupted).with_dllps(args.dllps);
     let plan = plan_to_trace(question, case, args.passes);
-    let (samples, trace) = run(machine, question, &plan)?;
+    let (samples, trace, error) = run(&mut machine, &plan)?;
+    for mishap in machine.mishaps() {
+        say(&format!("{}: {mishap}", platform.name));
+    }
     let link = match &args.link {
         Some(name) => Some(link(&trace, name, on)?),
         None => None,
@@ -101,6 +104,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         case: (1, tasks.len()),
         sample: samples.taken.last().copied().unwrap_or_default(),
         trace: &shown,
+        error: error.as_deref(),
     };
     let bytes = match format {
         Format::Text => waterfall(&traced).into_bytes(),
@@ -110,24 +114,27 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
             probe(&traced, link).map_err(|error| Failure::Check(error.to_string()))?.to_pcapng()
         }
     };
-    let Some(path) = &args.output else { return Ok(std::io::stdout().lock().write_all(&bytes)?) };
-    file::write_whole(path, &bytes).map_err(|error| Failure::Usage(error.to_string()))?;
-    say(&format!("{}\nwrote {}", traced.about(), path.display()));
-    traced.gaps().iter().for_each(|gap| say(gap));
-    Ok(())
+    if let Some(path) = &args.output {
+        file::write_whole(path, &bytes).map_err(|error| Failure::Usage(error.to_string()))?;
+        let up_to = if error.is_some() { ", up to the error" } else { "" };
+        say(&format!("{}\nwrote {}{up_to}", traced.about(), path.display()));
+        // The error is what the command ends with.
+        Traced { error: None, ..traced }.gaps().iter().for_each(|gap| say(gap));
+    } else {
+        std::io::stdout().lock().write_all(&bytes)?;
+    }
+    error.map_or(Ok(()), |error| Err(Failure::Check(format!("{}: {error}", question.name))))
 }
 
-fn run(
-    mut machine: SimulatedMachine,
-    question: &Question,
-    plan: &lanemark_machine::Plan,
-) -> Result<(Samples, Trace), Failure> {
+/// The sample and its trace; where the run failed, the trace up to that, and why.
+fn run(machine: &mut SimulatedMachine, plan: &Plan) -> Result<(Samples, Trace, Option<String>), Failure> {
     let mut samples = Samples::wanted(1);
-    match machine.trace(plan, &mut samples, Trace::MOST) {
-        Ok(trace) => Ok((samples, trace)),
+    let (trace, done) = machine.trace_to_the_end(plan, &mut samples, Trace::MOST);
+    match done {
+        Ok(()) => Ok((samples, trace, None)),
         Err(MachineError::Unsupported(unsupported)) => Err(Failure::Absent(unsupported.to_string())),
         Err(MachineError::Interrupted { .. }) => Err(Failure::Interrupted),
-        Err(error) => Err(Failure::Check(format!("{}: {error}", question.name))),
+        Err(error) => Ok((samples, trace, Some(error.to_string()))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::target::Target;
-use lanemark_bench::{Axes, Case, Question, Through};
+use lanemark_bench::{Axes, Case, LeftOut, Question, Through};
 use lanemark_machine::{Facts, Peer};
 use lanemark_record::Skipped;
 use lanemark_units::format_size;
@@ -56,19 +56,25 @@ impl Work {
             let (question, target) = (question.name.to_owned(), facts.name.clone());
             self.skipped.push(Skipped { question, target, what, because });
         };
-        if let Some(left_out) = (question.left_out)(facts) {
+        // What was asked for may be there, though what is usual is not.
+        let left_out = (question.left_out)(facts).filter(|left_out| cases.is_empty() || !left_out.is_all());
+        let says_why = left_out.is_some();
+        if let Some(left_out) = left_out {
             skip(left_out.what, left_out.because);
         }
-        if cases.is_empty() {
+        if cases.is_empty() && !says_why {
             let because = match axes.reach.outstanding {
-                Some(_) => "--outstanding is about reads of devices, and this has none or asks for one at a time",
+                Some(_) => "--outstanding is about transfers by which devices read, and here is none or one at a time",
                 None if axes.reach.channels.is_some() => {
                     "--channels is about transfers of devices, and here is none or one at a time"
                 }
                 None if !axes.reach.is_usual() => "--window and --random are about what devices move",
+                None if *axes != Axes::default() => {
+                    "what was chosen leaves nothing of it: it has no such sizes, memory types, instructions, region or flows"
+                }
                 None => "the target has nothing to ask it of (region, driver or instruction)",
             };
-            skip("the question".to_owned(), because.to_owned());
+            skip(LeftOut::ALL.to_owned(), because.to_owned());
         }
         let too_large = cases.iter().filter(|case| case.room(facts) < case.size).min_by_key(|case| case.size);
         if let Some(case) = too_large {

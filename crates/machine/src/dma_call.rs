@@ -16,13 +16,16 @@ use std::str::FromStr;
 /// let partner = Partner::Host;
 /// let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 64, count: 10, window, under_way: None };
 /// let descriptors = Descriptors::Written(MemoryType::Uc);
-/// let call = DmaCall { transfer, share: Share::Doorbell, descriptors, completion: Completion::Flag };
+/// let call = DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors, completion: Completion::Flag };
 /// assert_eq!(call.transfer.bytes_of_pass(), 640);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaCall {
     /// What the card moves: `count` calls of one transfer each. Its partner is the host.
     pub transfer: Transfer,
+    /// On which of the card's channels, counted from 0: each has a doorbell, a list and a completion of its own, so that one
+    /// core calls on one while another does on the next.
+    pub channel: u32,
     /// How much of a call there is.
     pub share: Share,
     /// How the card comes to know where the bytes are.

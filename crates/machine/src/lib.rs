@@ -13,12 +13,14 @@ mod bus_error;
 mod cause;
 mod channel;
 mod clock;
+mod corrected;
 mod dma_call;
 mod error;
 mod facts;
 mod flow;
 mod kernel_call;
 mod link_use;
+mod mishap;
 mod on_channels;
 mod plan;
 mod relay;
@@ -32,12 +34,14 @@ pub use bus_error::{Arrived, BusError};
 pub use cause::Cause;
 pub use channel::Channel;
 pub use clock::Clock;
+pub use corrected::Corrected;
 pub use dma_call::{Completion, Descriptors, DmaCall, Share};
 pub use error::{MachineError, Unsupported};
 pub use facts::{Clockwork, DmaFacts, Facts, Region, RegionKind};
 pub use flow::{Flow, Peer};
 pub use kernel_call::KernelCall;
 pub use link_use::LinkUse;
+pub use mishap::Mishap;
 pub use on_channels::OnChannels;
 pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
 pub use relay::Relay;
@@ -74,4 +78,9 @@ pub trait Machine {
     /// [`MachineError::Unsupported`] before anything is sent; [`MachineError::Timeout`] when the plan's
     /// time is over; others name what broke and where.
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError>;
+
+    /// What it was told to go wrong, and whether that has happened until now. Real machines are told nothing of the kind.
+    fn mishaps(&self) -> Vec<Mishap> {
+        Vec::new()
+    }
 }

@@ -1,6 +1,6 @@
 //! What came out.
 
-use crate::{Cause, LinkUse, Steady};
+use crate::{Cause, Corrected, LinkUse, Steady};
 use lanemark_units::Ticks;
 
 /// One repetition of a plan, timed.
@@ -142,6 +142,8 @@ pub struct Samples {
     pub traffic: Option<Traffic>,
     /// What each direction of each link carried that carried anything; empty where the machine cannot see it.
     pub links: Vec<LinkUse>,
+    /// Errors that links repaired in the samples; empty if there were none, or the machine cannot see them.
+    pub corrected: Vec<Corrected>,
     /// How long single reads of a device took, those of lane 0's transfer in the order in which they ended and at most
     /// [`Samples::MOST_LATENCIES`] of a sample, if the transfer says how many may be under way; empty where it is not known.
     pub latencies: Vec<Ticks>,
@@ -173,6 +175,7 @@ impl Samples {
             waits: Vec::new(),
             traffic: None,
             links: Vec::new(),
+            corrected: Vec::new(),
             latencies: Vec::new(),
             confirmed: None,
             together: None,
@@ -232,6 +235,7 @@ impl Samples {
         self.waits.clear();
         self.traffic = None;
         self.links.clear();
+        self.corrected.clear();
         self.latencies.clear();
         self.confirmed = None;
         self.together = None;

@@ -46,13 +46,15 @@ pub enum Unsteady {
     Relayed,
     /// Something is to go wrong.
     Faults,
+    /// The last-level cache answers some reads sooner than others.
+    Cached,
     /// No state came again as long as it was looked for.
     Irregular,
 }
 
 impl Unsteady {
     /// Every reason.
-    pub const ALL: [Unsteady; 15] = [
+    pub const ALL: [Unsteady; 16] = [
         Unsteady::Unwanted,
         Unsteady::Few,
         Unsteady::RandomPlaces,
@@ -67,6 +69,7 @@ impl Unsteady {
         Unsteady::Channels,
         Unsteady::Relayed,
         Unsteady::Faults,
+        Unsteady::Cached,
         Unsteady::Irregular,
     ];
 
@@ -88,6 +91,7 @@ impl Unsteady {
             Unsteady::Channels => "they are dealt to several channels of an engine",
             Unsteady::Relayed => "cards hand on what comes to them",
             Unsteady::Faults => "something is to go wrong",
+            Unsteady::Cached => "the last-level cache answers some reads sooner than others",
             Unsteady::Irregular => "no state came again while it was looked for",
         }
     }

@@ -37,6 +37,11 @@ impl Largest {
         Largest { next_ns: self.next_ns.max(share), ..self }
     }
 
+    /// With no larger a lead than over `ns`, which something may take.
+    pub(crate) fn beside(self, ns: f64) -> Largest {
+        Largest { next_ns: self.next_ns.max(ns.min(self.ns)), ..self }
+    }
+
     /// Without a lead: something that no term tells of may be as large.
     pub(crate) fn blurred(self) -> Largest {
         Largest { next_ns: self.ns, ..self }

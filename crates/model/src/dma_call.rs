@@ -12,6 +12,9 @@
 //! | unpin, return | times of the operating system |
 //!
 //! All but the transfer is exact where nothing else uses the links, so the lead is the transfer's.
+//!
+//! Several threads ([`threads`]), each on a channel of one card, take no less than the longest of them alone, and no less than the
+//! first of them needs until its doorbell is rung, all of them of what the channels share, and the last of them to return.
 
 use crate::bounds::Largest;
 use crate::costs::Costs;
@@ -44,6 +47,45 @@ pub(crate) fn predict(platform: &Platform, call: &DmaCall, passes: u64) -> Optio
     Some(Prediction { issue_ns: sum.ns, delivered_ns: sum.ns, bound: sum.bound, lead: sum.lead(), holds_for })
 }
 
+/// The same of several threads that begin at once, each with a call of its own on a channel of one card, until the last of them
+/// knows; `None` for calls of several cards.
+pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Option<Prediction> {
+    let first = calls.first()?;
+    let is_alike =
+        |call: &DmaCall| (call.transfer.card, call.transfer.verb) == (first.transfer.card, first.transfer.verb);
+    if !calls.iter().all(is_alike) {
+        return None;
+    }
+    let mut alone: Option<Prediction> = None;
+    let (mut before_ns, mut behind_ns) = (f64::INFINITY, f64::INFINITY);
+    let mut all: Option<[(Bound, f64); 6]> = None;
+    for call in calls {
+        let one = predict(platform, call, passes)?;
+        alone = Some(alone.filter(|most| most.delivered_ns >= one.delivered_ns).unwrap_or(one));
+        let (before, behind) = Asking::of(platform, call)?.around()?;
+        (before_ns, behind_ns) = (before_ns.min(before), behind_ns.min(behind));
+        let shared = transfer::shared(platform, &call.transfer, call.transfer.count.checked_mul(passes)?)?;
+        all = Some(all.map_or(shared, |all| std::array::from_fn(|nth| (shared[nth].0, all[nth].1 + shared[nth].1))));
+    }
+    let (alone, all) = (alone?, all?);
+    let shared = all.map(|(bound, ns)| (bound, before_ns + ns + behind_ns));
+    let is_credits = |bound: &Bound| matches!(bound, Bound::Credits | Bound::Replay);
+    let credits_ns = all.iter().filter(|(bound, _)| is_credits(bound)).map(|(_, ns)| *ns).sum::<f64>();
+    let shared = Largest::of(shared);
+    // What requests of one channel wait for answers to those of others, and words for credits, no term tells of; and threads that
+    // share a link are done together, and go to the kernel together before their next calls.
+    let is_clear = first.transfer.verb == Verb::Store
+        && calls.iter().all(|call| call.transfer.count * passes == 1)
+        && shared.ns > alone.delivered_ns
+        && shared.ns > 2.0 * credits_ns;
+    let lead = if is_clear { shared.lead().min(shared.ns / alone.delivered_ns) } else { 1.0 };
+    let alone = Largest::of([(alone.bound, alone.delivered_ns)]);
+    let largest = if shared.ns > alone.ns { shared } else { alone };
+    let issue_ns = predict(platform, first, passes)?.issue_ns;
+    let holds_for = "threads of one card with a channel each, nothing else on its links; no less than this";
+    Some(Prediction { issue_ns, delivered_ns: largest.ns, bound: largest.bound, lead, holds_for })
+}
+
 /// Descriptors that the core writes to the card.
 struct List {
     bound: Bound,
@@ -71,11 +113,40 @@ struct Asking<'a> {
 impl<'a> Asking<'a> {
     fn of(platform: &'a Platform, call: &'a DmaCall) -> Option<Asking<'a>> {
         let card = call.transfer.card;
-        let mailbox = platform.mailbox(card)?;
+        let mailbox = platform.mailbox(card, call.channel)?;
         let kind = lanemark_platform::RegionKind::Registers;
         let registers = platform.regions.iter().find(|region| region.kind.value == kind)?;
         let (up, down) = (Path::up(platform, card)?, Path::down(platform, card)?);
         Some(Asking { platform, call, driver: platform.driver.as_ref()?, mailbox, registers, up, down })
+    }
+
+    /// The least before the first transfer, and behind the last one.
+    fn around(&self) -> Option<(f64, f64)> {
+        let (transfer, driver) = (&self.call.transfer, self.driver);
+        let dma = self.platform.dma.as_ref()?;
+        let start = self.platform.memory.as_ref()?.address_bytes.value + transfer.window.place(0, transfer.bytes);
+        let blocks = |block: u64| (start + transfer.bytes - 1) / block - start / block + 1;
+        let (pages, descriptors) = (blocks(PAGE), blocks(u64::from(dma.descriptor_bytes.value)));
+        let mut list = List { bound: Bound::StrongOrder, ns: 0.0, writes: 0, bytes: 0 };
+        let (mut before, mut behind) = (dma.start_ns.value, Ticks::ZERO);
+        if self.call.share == Share::Call {
+            let half = Ticks(driver.call_ns.value.0 / 2);
+            before += half + driver.pin_page_ns.value * pages;
+            // The last one may touch a page less than the first.
+            behind += half + driver.unpin_page_ns.value * transfer.bytes.div_ceil(PAGE);
+        }
+        if self.call.share != Share::Doorbell {
+            before += driver.build_descriptor_ns.value * descriptors;
+            if let Descriptors::Written(memory_type) = self.call.descriptors {
+                list = self.list(memory_type, descriptors * u64::from(dma.descriptor_entry_bytes.value))?;
+            }
+        }
+        behind += match self.call.completion {
+            Completion::Flag => self.platform.core.cached_load_ns.value,
+            Completion::Interrupt => driver.handler_ns.value + driver.wake_ns.value,
+            Completion::Register => Ticks::ZERO,
+        };
+        Some((before.as_ns() + self.doorbell(&list)?, behind.as_ns()))
     }
 
     /// Call number `nth`, from its first instruction to its last.

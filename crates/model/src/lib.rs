@@ -4,8 +4,8 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
 //! and knows nothing of the simulator: where the two agree, that means something.
 //!
-//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs` and
-//! `dma_call.rs`, the terms they are made of in `costs.rs` and `path.rs`.
+//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs` and
+//! `dma_call.rs`, the terms they are made of in `costs.rs`, `path.rs` and `transfer/pools.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -16,10 +16,12 @@ mod dma;
 mod dma_call;
 mod engine_way;
 mod load;
+mod loaded;
 mod machine;
 mod path;
 mod predict;
 mod queue;
+mod relay;
 mod store;
 mod transfer;
 

@@ -1,5 +1,6 @@
 //! The formulas as a machine: the same questions can be asked of them.
 
+use crate::loaded;
 use crate::predict::{Prediction, predict};
 use lanemark_machine::{Facts, Machine, MachineError, Op, Plan, Sample, Samples, Unsupported};
 use lanemark_platform::Platform;
@@ -64,6 +65,7 @@ impl Machine for FormulaMachine {
         samples.clear();
         let ticks = |ns: f64| Ticks::from_ns(ns.max(0.0)).unwrap_or(Ticks::NEVER);
         samples.taken.push(Sample { issue: ticks(said.issue_ns), delivered: ticks(said.delivered_ns) });
+        samples.latencies.extend(loaded::latency_ns(&self.platform, plan, &said).map(ticks));
         self.last = Some(said);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use lanemark_platform::{Forwarding, Link, LinkEnds, PeerWay, Platform, ROOT, Switch};
 use lanemark_units::Ticks;
+use lanemark_wire::flit::FlitLine;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
 
 /// One direction of a link, by what is at its lower end.
@@ -17,6 +18,25 @@ impl std::fmt::Display for LinkName {
     }
 }
 
+/// Headers, and data of 16 B, that a receiver has room for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pool {
+    pub(crate) headers: u32,
+    pub(crate) data: u32,
+}
+
+impl Pool {
+    pub(crate) const ENDLESS: Pool = Pool { headers: u32::MAX, data: u32::MAX };
+}
+
+/// What a receiver has room for, by class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Credits {
+    pub(crate) posted: Pool,
+    pub(crate) nonposted: Pool,
+    pub(crate) completion: Pool,
+}
+
 /// One link, and the switch behind it, if the way goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hop {
@@ -27,8 +47,10 @@ pub(crate) struct Hop {
     switch: Option<(Ticks, Forwarding)>,
     /// A packet starts at a multiple of this many DWs.
     start_dw: u32,
-    /// Posted headers and data of 16 B, and non-posted headers, that the receiver advertises.
-    pub(crate) credits: [u32; 3],
+    /// What the receiver advertises.
+    pub(crate) credits: Credits,
+    /// How many packets its sender keeps until they are acknowledged.
+    pub(crate) replay_tlps: u32,
     /// The smaller `Max_Payload_Size` of its two ports.
     pub(crate) mps_bytes: u32,
 }
@@ -43,6 +65,11 @@ impl Hop {
     /// Time of a DLLP on the line.
     pub(crate) fn dllp(&self) -> Ticks {
         tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes))
+    }
+
+    /// Time of a FLIT, if it carries those.
+    pub(crate) fn flit(&self) -> Ticks {
+        if self.generation == Generation::Gen6 { FlitLine::new(self.lanes).flit() } else { Ticks::ZERO }
     }
 
     /// Time of a packet of this header and payload on the line; at 64 GT/s the receiver has it up to a FLIT later.
@@ -64,8 +91,12 @@ impl Path {
         let mut below = below(platform, card)?;
         let mut hops = Vec::new();
         let root = &platform.root_complex;
-        let at_root =
-            [root.posted_header_credits.value, root.posted_data_credits.value, root.nonposted_header_credits.value];
+        let posted = Pool { headers: root.posted_header_credits.value, data: root.posted_data_credits.value };
+        let at_root = requests(posted, root.nonposted_header_credits.value);
+        let replay_tlps = |generation| match platform.link.replay_tlps.value {
+            tlps if tlps > 0 && generation != Generation::Gen6 => tlps,
+            _ => u32::MAX,
+        };
         let (mut generation, mut lanes, mut one_way) = of_link(&platform.link)?;
         let slot = platform.slots.get(card as usize).map(|slot| slot.name.as_str());
         let mut lower_port = platform.card_name(card as usize)?;
@@ -77,7 +108,9 @@ impl Path {
             let start_dw = if hops.is_empty() { platform.link.start_bytes.value / 4 } else { 1 };
             let name = LinkName { lower, is_up: true };
             let mps_bytes = platform.mps_bytes_across(LinkEnds { above: below, below: lower_port });
-            hops.push(Hop { name, generation, lanes, one_way, switch: behind, start_dw, credits, mps_bytes });
+            let replay_tlps = replay_tlps(generation);
+            let switch = behind;
+            hops.push(Hop { name, generation, lanes, one_way, switch, start_dw, credits, replay_tlps, mps_bytes });
             let Some(switch) = above else { return (below == ROOT).then_some(Path { hops }) };
             (generation, lanes) = trained(switch.generation.value, switch.width_lanes.value)?;
             one_way = switch.one_way_ns.value;
@@ -92,8 +125,8 @@ impl Path {
     pub(crate) fn down(platform: &Platform, card: u32) -> Option<Path> {
         let up = Path::up(platform, card)?;
         let link = &platform.link;
-        let at_card =
-            [link.posted_header_credits.value, link.posted_data_credits.value, link.nonposted_header_credits.value];
+        let posted = Pool { headers: link.posted_header_credits.value, data: link.posted_data_credits.value };
+        let at_card = requests(posted, link.nonposted_header_credits.value);
         let mut hops = Vec::new();
         for (place, hop) in up.hops.iter().enumerate().rev() {
             // The switch that this link leads down to is the one that the link below it led up to.
@@ -194,13 +227,18 @@ impl Path {
         go + latency
     }
 
-    /// Of each link: how many read requests it has credits for, and from the start of one until its credit is back, with
-    /// nothing else on the way.
-    pub(crate) fn read_credits(&self, header_dw: u8) -> impl Iterator<Item = (u32, Ticks)> {
-        self.hops.iter().enumerate().map(move |(place, hop)| {
-            let [.., nonposted] = hop.credits;
-            (nonposted, self.goes_on(place, Ticks::ZERO, header_dw, 0) + hop.dllp() + hop.one_way)
-        })
+    /// From the start of a packet on the link of this place until its sender has its credits again, which is `at_end` later
+    /// where it goes no further; with nothing else on the way.
+    pub(crate) fn credit_loop(&self, place: usize, header_dw: u8, payload_bytes: u32, at_end: Ticks) -> Ticks {
+        let hop = &self.hops[place];
+        let held = if place + 1 == self.hops.len() { at_end } else { Ticks::ZERO };
+        self.goes_on(place, Ticks::ZERO, header_dw, payload_bytes) + held + hop.dllp() + hop.one_way
+    }
+
+    /// Whether what goes on the link of this place goes on the same one the other way too.
+    pub(crate) fn turns_at(&self, place: usize) -> bool {
+        let here = &self.hops[place].name;
+        self.hops.iter().any(|hop| hop.name.lower == here.lower && hop.name.is_up != here.is_up)
     }
 
     /// The link on which such packets follow each other slowest.
@@ -229,8 +267,16 @@ fn switches_above(platform: &Platform, card: u32) -> Option<Vec<&str>> {
     Some(names)
 }
 
-fn of_switch(switch: &Switch) -> [u32; 3] {
-    [switch.posted_header_credits.value, switch.posted_data_credits.value, switch.nonposted_header_credits.value]
+/// Of a receiver that asks for what completions bring, and so has room for them.
+fn requests(posted: Pool, nonposted: u32) -> Credits {
+    Credits { posted, nonposted: Pool { headers: nonposted, ..Pool::ENDLESS }, completion: Pool::ENDLESS }
+}
+
+fn of_switch(switch: &Switch) -> Credits {
+    let posted = Pool { headers: switch.posted_header_credits.value, data: switch.posted_data_credits.value };
+    let completion =
+        Pool { headers: switch.completion_header_credits.value, data: switch.completion_data_credits.value };
+    Credits { completion, ..requests(posted, switch.nonposted_header_credits.value) }
 }
 
 fn of_link(link: &Link) -> Option<(Generation, Lanes, Ticks)> {

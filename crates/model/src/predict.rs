@@ -2,8 +2,8 @@
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
-use crate::{dma_call, load, store, transfer};
-use lanemark_machine::{Access, DriverCall, Fence, Op, Order, Plan, Span, Stream, Verb, Width};
+use crate::{dma_call, load, relay, store, transfer};
+use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 
 /// Which term of a formula is the largest.
@@ -22,6 +22,8 @@ pub enum Bound {
     Link,
     /// Flow-control credits over their round trip.
     Credits,
+    /// What a sender keeps until it is acknowledged, over that round trip.
+    Replay,
     /// The region's data path.
     Device,
     /// A read's way there and back.
@@ -36,6 +38,8 @@ pub enum Bound {
     Tags,
     /// Memory takes requests no faster.
     Memory,
+    /// The root complex takes requests of devices no faster.
+    RootComplex,
     /// Descriptors that a device fetches, over their latency.
     Descriptors,
     /// An interrupt's way to its handler, and the thread's to its core.
@@ -55,6 +59,7 @@ impl Bound {
             Bound::Buffers => "buffers over their round trip",
             Bound::Link => "bytes on the link",
             Bound::Credits => "flow-control credits over their round trip",
+            Bound::Replay => "the replay buffer over its acknowledgment",
             Bound::Device => "the device's data path",
             Bound::ReadRoundTrip => "one read round trip after the other",
             Bound::Fence => "the drain at every fence",
@@ -62,6 +67,7 @@ impl Bound {
             Bound::Engine => "the DMA engine's requests",
             Bound::Tags => "reads under way over their latency",
             Bound::Memory => "requests that memory takes",
+            Bound::RootComplex => "requests that the root complex takes",
             Bound::Descriptors => "descriptors over their latency",
             Bound::Interrupt => "the interrupt and the thread it wakes",
             Bound::Queue => "the user's clock behind a queue",
@@ -85,11 +91,12 @@ pub struct Prediction {
     pub holds_for: &'static str,
 }
 
-/// The formula's answer to `plan`, or `None` where there is no closed form for it: several lanes, several
-/// streams, other instructions between them, or a region that is not there.
+/// The formula's answer to `plan`, or `None` where there is no closed form for it: several lanes, but
+/// of threads that call one card's driver on a channel each, several streams, other instructions between them, or a region that is not there.
 ///
 /// Each is the largest of several lower bounds, so a machine is never faster; `store.rs` and `load.rs` say
-/// which, `transfer.rs` for what a device moves, and `dma_call.rs` for what a core waits for until it has. One region, one core, aligned ranges, nothing cached or gathered
+/// which, `transfer.rs` for what a device moves, `relay.rs` for what several hand on, and `dma_call.rs` for what a core waits for
+/// until it has. One region, one core, aligned ranges, nothing cached or gathered
 /// before.
 ///
 /// ```
@@ -103,7 +110,12 @@ pub struct Prediction {
 /// ```
 #[must_use]
 pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
-    let ([lane], []) = (plan.lanes.as_slice(), plan.before.as_slice()) else { return None };
+    let (lane, others) = plan.lanes.split_first().filter(|_| plan.before.is_empty())?;
+    if !others.is_empty() {
+        let call = |lane: &Lane| if let [Op::Dma(call)] = lane.body[..] { Some(call) } else { None };
+        let calls: Option<Vec<DmaCall>> = plan.lanes.iter().map(call).collect();
+        return dma_call::threads(platform, &calls?, plan.passes);
+    }
     match lane.body.as_slice() {
         [Op::Stream(stream)] => predict_stream(platform, stream, None, 0, plan.passes),
         [Op::Stream(stream), Op::Fence(fence)] if stream.verb == Verb::Store => {
@@ -122,9 +134,9 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             let holds_for = "a range that is mapped and given back";
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
         }
-        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, plan.passes),
-        // More channels are as fast as a formula knows nothing of.
-        [Op::OnChannels(dealt)] if dealt.channels == 1 => transfer::predict(platform, &dealt.transfer, plan.passes),
+        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan.passes),
+        [Op::OnChannels(dealt)] => transfer::predict(platform, &dealt.transfer, dealt.channels, plan.passes),
+        [Op::Relay(relay)] => relay::predict(platform, relay, plan.passes),
         [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes),
         [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),

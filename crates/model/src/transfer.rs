@@ -8,31 +8,46 @@
 //! | engine | beats, requests, descriptors of all + rest | the same, of headers |
 //! | link | time of all packets on the slowest link + rest | of all completions |
 //! | memory | `(n - 1)` times the time between requests + rest | the same |
+//! | root complex | the same of its own time between requests | the same |
 //! | device | beats of all at a peer's region + rest | beats of all completions, or at a peer's region, + rest |
-//! | credits | as many round trips of a credit as all credits are taken over again + rest | the same |
+//! | credits | as many round trips of a credit as all credits of a link are taken over again + rest | the same, of completions too |
+//! | replay | the same of places of a replay buffer, until each is acknowledged | the same |
 //! | tags | | the latencies of all over the tags; rounds of as many as there are tags |
 //! | buffers | rounds of as many as may be between engine and link + rest | the same |
 //! | queue | beats of the user's clock for all packets of data, without what a queue holds | the same |
+//!
+//! A read whose lines are all in the last-level cache is answered from there, and has less of a way.
 //!
 //! Where a driver asks for a transfer ([`asked`]), descriptors that are fetched come first: one latency until the first is
 //! there, rounds of as many as are fetched ahead until the last is. What tells of the end comes behind the last write, by the
 //! same links, or follows the last completion.
 
 mod ceiling;
+mod leg;
 mod peers;
+mod pools;
+mod root_complex;
+mod terms;
+mod threads;
+mod write_read;
+
+use pools::Packets;
 
 pub(crate) use ceiling::{ceiling, shared_ceiling};
+pub(crate) use leg::{Leg, leg};
+pub(crate) use threads::shared;
+pub(crate) use write_read::write_read;
 
 use crate::bounds::Largest;
 use crate::engine_way;
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use crate::queue::Queued;
-use lanemark_machine::{Partner, Transfer, Verb, WriteRead};
+use lanemark_machine::{Partner, Transfer, Verb};
 use lanemark_platform::{Dma, Memory, Platform, Region};
 use lanemark_units::Ticks;
-use lanemark_wire::flit::FlitLine;
-use lanemark_wire::{Chunk, Generation, Mps, Rcb, ack_latency_limit, split};
+use lanemark_wire::{Chunk, Mps, Rcb, split};
+use std::ops::Range;
 
 /// Requests up to which transfers are taken apart one by one; of more, all are taken to be like the first one.
 const MOST_PIECES: u64 = 1 << 14;
@@ -48,23 +63,34 @@ struct Way<'a> {
     header_dw: u8,
     /// Most payload of a packet of data.
     payload_bytes: u32,
+    /// Channels of the engine that transfers are dealt to.
+    channels: u32,
+    /// Bus addresses that the last-level cache holds.
+    cached: Range<u64>,
 }
 
 /// What requests are made of, in sum or the least of each.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     requests: u64,
+    /// The least that one moves.
+    least_bytes: u32,
+    /// The engine's time for all requests of the busiest channel.
+    busiest: Ticks,
     /// The engine's time for all requests, and for the first.
     engine: Ticks,
     first_engine: Ticks,
+    /// Beats of all requests at the engine, and the least of one.
+    request_beats: Ticks,
+    least_request_beats: Ticks,
     /// Time of all packets of data on the slowest link of their way.
     link: Ticks,
     /// Beats of all packets of data at their end.
     beats: Ticks,
     /// Beats of all reads at a peer's region.
     at_region: Ticks,
-    /// Data credits that the requests take.
-    data_credits: u64,
+    /// Packets of data.
+    packets: Packets,
     /// From the engine to the last byte, of all requests.
     latencies: Ticks,
     /// The way of the last request from the engine on, and the least of all.
@@ -80,11 +106,13 @@ struct Sum {
     besides_memory: Ticks,
     /// The latest end of any of them behind the beats at a region of it and those before it.
     last_at_region: Ticks,
-    /// The least round trip of a request and of its credits.
-    credit_loop: Ticks,
+    /// The least that a request holds its credits at its end, and what all do.
+    held: Ticks,
+    all_held: Ticks,
     /// The least from the engine to the last byte of a request, the least and the most on the link, the least of beats,
     /// and the least that one is between engine and link.
     latency: Ticks,
+    most_latency: Ticks,
     least_link: Ticks,
     most_link: Ticks,
     least_beats: Ticks,
@@ -118,7 +146,10 @@ struct Piece {
     before_beats: Ticks,
     /// Its way without beats at a region.
     besides_region: Ticks,
-    credit_loop: Ticks,
+    /// Packets of its data.
+    packets: Packets,
+    /// How long it holds its credits at its end.
+    held: Ticks,
     /// Reads that a root complex makes for it, and how long each has a tag of it; none where it passes whole.
     root_reads: u64,
     root_loops: Ticks,
@@ -128,17 +159,27 @@ struct Piece {
     queued: Queued,
 }
 
-/// The formula's answer for `passes` times `transfer`.
-pub(crate) fn predict(platform: &Platform, transfer: &Transfer, passes: u64) -> Option<Prediction> {
-    let way = Way::of(platform, transfer)?;
+/// The formula's answer for `passes` times `transfer`, dealt to so many channels.
+pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, passes: u64) -> Option<Prediction> {
+    let way = Way { channels, ..Way::of(platform, transfer)? };
+    // Each channel has its own under way.
+    if channels == 0 || channels > 1 && transfer.under_way.is_some() || channels > way.dma.channels.value {
+        return None;
+    }
     if transfer.bytes == 0 || transfer.count == 0 || passes == 0 {
         return None;
     }
     let all = transfer.count.checked_mul(passes)?;
     let start = way.dma.start_ns.value.as_ns();
-    let holds_for = "one card, nothing else on its links";
+    let holds_for = match channels {
+        1 => "one card, nothing else on its links",
+        _ => "one card whose channels share its data path and tags, nothing else on its links",
+    };
     let a_transfer = way.pieces(0)?.len() as u64;
     let (taken_apart, scale) = if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
+    if taken_apart < all && !way.is_of_one_kind(all) {
+        return None;
+    }
     let one_by_one = match (transfer.verb, transfer.under_way) {
         (Verb::Load, Some(1)) => true,
         // Several at once are as many tags fewer, if each is one request.
@@ -153,7 +194,9 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, passes: u64) -> 
         // What is in a queue when a transfer ends is there when the next one begins.
         let all = way.sum(0, taken_apart)?;
         let queued = (Bound::Queue, scale * all.queued.as_ns() - all.ahead.as_ns());
-        (sum.times(scale, 0.0).or(Largest::of([queued])), way.sum(taken_apart - 1, 1)?)
+        let taken = (scale * all.requests as f64 - 1.0) * way.root_pace().as_ns() + all.besides_memory.as_ns();
+        let over_all = Largest::of([queued, (Bound::RootComplex, taken)]);
+        (sum.times(scale, 0.0).or(over_all), way.sum(taken_apart - 1, 1)?)
     } else {
         let sum = way.sum(0, taken_apart)?;
         let is_whole = transfer.verb == Verb::Store || transfer.under_way.is_none() || sum.requests == taken_apart;
@@ -165,54 +208,6 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, passes: u64) -> 
     let last_engine = way.engine(last_piece, last_piece.address - first.address);
     let issue_ns = (delivered_ns - last.last_way.as_ns() - last_engine.as_ns()).max(start);
     Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })
-}
-
-/// The formula's answer for `passes` times `pairs`, if one pair is under way at a time: what a read takes, from when the engine
-/// is done with the writes, or when memory has taken the last of them.
-pub(crate) fn write_read(platform: &Platform, pairs: &WriteRead, passes: u64) -> Option<Prediction> {
-    let (write, read) = (pairs.write, pairs.read());
-    if write.under_way != Some(1) || pairs.is_mixed || write.bytes == 0 {
-        return None;
-    }
-    let all = write.count.checked_mul(passes).filter(|all| *all > 0)?;
-    let (writes, reads) = (Way::of(platform, &write)?, Way::of(platform, &read)?);
-    let each = writes.pieces(0)?.len() as u64 + reads.pieces(0)?.len() as u64;
-    let (taken_apart, scale) = if each.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
-    let mut sum: Option<Largest> = None;
-    let (mut last_ns, mut seen_ns) = (0.0, 0.0);
-    for nth in 0..taken_apart {
-        let (written, asked) = (writes.sum(nth, 1)?, reads.sum(nth, 1)?);
-        let (stored, answered) = (writes.terms(&written, 1.0), reads.terms(&asked, 1.0));
-        // The first read goes to memory behind the last write, which leaves for the link when the engine is done with it.
-        let egress = platform.endpoint.egress_ns.value.as_ns();
-        let (engine, first_engine) = (written.engine.as_ns(), asked.first_engine);
-        let last = in_dws(*writes.pieces(nth)?.last()?);
-        let path = &writes.path;
-        let arrives =
-            engine + egress + path.behind(Some((writes.header_dw, last)), (reads.header_dw, 0), first_engine).as_ns();
-        let taken = stored.ns - writes.memory()?.write_ns.value.as_ns();
-        let unhindered = engine + first_engine.as_ns() + egress + path.unloaded(reads.header_dw, 0).as_ns();
-        let held_up = (arrives.max(taken) - unhindered).max(0.0);
-        // So held up, the first answer and the time of all on the link and at their end come after it.
-        let behind = [
-            asked.first_latency,
-            first_engine + asked.link + asked.before_link + asked.behind_link,
-            first_engine + asked.beats + asked.before_beats,
-        ];
-        let behind = behind.map(|time| (stored.bound, engine + held_up + time.as_ns()));
-        let pair = Largest::of([(stored.bound, engine)]).then(&answered).or(Largest::of(behind));
-        last_ns = answered.ns - first_engine.as_ns();
-        // A core may see the last write later than the card has read it.
-        seen_ns = sum.map_or(0.0, |sum| sum.ns) + stored.ns;
-        sum = Some(sum.map_or(pair, |sum| sum.then(&pair)));
-    }
-    let start = writes.dma.start_ns.value.as_ns();
-    let largest = sum?.times(scale, 0.0);
-    let delivered_ns = start + largest.ns.max(seen_ns);
-    let holds_for = "one card, one pair under way, nothing else on its links";
-    // With more than one request each way, what is behind the first of them is not told.
-    let lead = if each == 2 { largest.lead() } else { 1.0 };
-    Some(Prediction { issue_ns: delivered_ns - last_ns, delivered_ns, bound: largest.bound, lead, holds_for })
 }
 
 /// What tells a core of the end of a transfer: a write of one DW.
@@ -292,7 +287,8 @@ impl<'a> Way<'a> {
         // A packet longer than a port on the way allows never comes there.
         let longest = u64::from(payload_bytes).min(transfer.bytes);
         let passes = path.hops.iter().all(|hop| longest <= u64::from(hop.mps_bytes));
-        passes.then_some(Way { platform, dma, transfer, base, path, header_dw, payload_bytes })
+        let cached = root_complex::cached(platform, transfer, base);
+        passes.then_some(Way { platform, dma, transfer, base, path, header_dw, payload_bytes, channels: 1, cached })
     }
 
     /// The least time of the packets of data of one transfer on a link: none is cut earlier than it must.
@@ -331,32 +327,43 @@ impl<'a> Way<'a> {
         let at_boundary = piece.address.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
         let is_described = self.transfer.partner == Partner::Host && (begins || at_boundary);
         let descriptor = if is_described { self.dma.descriptor_ns.value } else { Ticks::ZERO };
-        let (beats, request) = match self.transfer.verb {
-            Verb::Store => (self.beats(self.header_dw, in_dws(piece)), self.dma.write_request_ns.value),
-            Verb::Load => (self.beats(self.header_dw, 0), self.dma.read_request_ns.value),
+        let request = match self.transfer.verb {
+            Verb::Store => self.dma.write_request_ns.value,
+            Verb::Load => self.dma.read_request_ns.value,
         };
-        descriptor + engine_way::time(self.platform, self.transfer.verb, piece, offset, beats + request)
+        let alone = self.request_beats(piece) + request;
+        descriptor + engine_way::time(self.platform, self.transfer.verb, piece, offset, alone)
+    }
+
+    /// Beats of a request there.
+    fn request_beats(&self, piece: Chunk) -> Ticks {
+        self.beats(self.header_dw, if self.transfer.verb == Verb::Store { in_dws(piece) } else { 0 })
     }
 
     /// Of so many transfers, from number `first` on.
     fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
         let mut sum: Option<Sum> = None;
         let egress = self.platform.endpoint.egress_ns.value;
+        let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
         for nth in first..first + transfers {
             let pieces = self.pieces(nth)?;
             let start = pieces.first()?.address;
             for chunk in pieces {
                 let engine = self.engine(chunk, chunk.address - start);
                 let piece = if self.transfer.verb == Verb::Store { self.write(chunk)? } else { self.read(chunk)? };
-                let data_credits = if self.transfer.verb == Verb::Store { in_dws(chunk).div_ceil(16) } else { 0 };
+                let request_beats = self.request_beats(chunk);
                 let so_far = sum.get_or_insert(Sum {
                     requests: 0,
+                    least_bytes: chunk.bytes,
+                    busiest: Ticks::ZERO,
+                    request_beats: Ticks::ZERO,
+                    least_request_beats: request_beats,
                     engine: Ticks::ZERO,
                     first_engine: engine,
                     link: Ticks::ZERO,
                     beats: Ticks::ZERO,
                     at_region: Ticks::ZERO,
-                    data_credits: 0,
+                    packets: Packets::default(),
                     latencies: Ticks::ZERO,
                     last_way: piece.way,
                     shortest: piece.way,
@@ -366,12 +373,14 @@ impl<'a> Way<'a> {
                     behind_link: piece.behind_link,
                     last_at_region: Ticks::ZERO,
                     besides_memory: piece.way,
-                    credit_loop: piece.credit_loop,
+                    held: piece.held,
+                    all_held: Ticks::ZERO,
                     root_reads: 0,
                     root_loops: Ticks::ZERO,
                     root_loop: piece.root_loop,
                     root_way: piece.root_way,
                     latency: engine + piece.way,
+                    most_latency: Ticks::ZERO,
                     least_link: piece.link,
                     most_link: piece.link,
                     least_beats: piece.beats.max(piece.at_region),
@@ -383,13 +392,17 @@ impl<'a> Way<'a> {
                     ahead: Ticks::ZERO,
                 });
                 so_far.requests += 1;
+                so_far.least_bytes = so_far.least_bytes.min(chunk.bytes);
+                of_channel[(nth % u64::from(self.channels)) as usize] += engine;
+                so_far.request_beats += request_beats;
+                so_far.least_request_beats = so_far.least_request_beats.min(request_beats);
                 so_far.queued += piece.queued.beats;
                 so_far.ahead = so_far.ahead.max(piece.queued.ahead);
                 so_far.engine += engine;
                 so_far.link += piece.link;
                 so_far.beats += piece.beats;
                 so_far.at_region += piece.at_region;
-                so_far.data_credits += u64::from(data_credits);
+                so_far.packets = so_far.packets.and(piece.packets);
                 so_far.root_reads += piece.root_reads;
                 so_far.root_loops += piece.root_loops;
                 so_far.root_loop = so_far.root_loop.min(piece.root_loop);
@@ -397,14 +410,18 @@ impl<'a> Way<'a> {
                 so_far.latencies += engine + piece.way;
                 so_far.last_way = piece.way;
                 so_far.shortest = so_far.shortest.min(piece.way);
-                if self.transfer.verb == Verb::Store {
+                // Of reads the first one's data come first, unless another channel asked before or a later one finds them
+                // in the cache.
+                if self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty() {
                     so_far.before_link = so_far.before_link.min(piece.before_link);
                     so_far.before_beats = so_far.before_beats.min(piece.before_beats);
                 }
                 so_far.behind_link = so_far.behind_link.min(piece.behind_link);
                 so_far.last_at_region = so_far.last_at_region.max(so_far.at_region + piece.besides_region);
                 so_far.besides_memory = so_far.besides_memory.min(piece.way);
-                so_far.credit_loop = so_far.credit_loop.min(piece.credit_loop);
+                so_far.held = so_far.held.min(piece.held);
+                so_far.all_held += piece.held;
+                so_far.most_latency = so_far.most_latency.max(engine + piece.way);
                 so_far.latency = so_far.latency.min(engine + piece.way);
                 so_far.least_link = so_far.least_link.min(piece.link);
                 so_far.most_link = so_far.most_link.max(piece.link);
@@ -416,7 +433,8 @@ impl<'a> Way<'a> {
         }
         sum.map(|sum| {
             let others = sum.engine - sum.first_engine;
-            Sum { beyond: others - sum.least_engine * (sum.requests - 1), ..sum }
+            let busiest = of_channel.into_iter().max().unwrap_or(sum.engine);
+            Sum { beyond: others - sum.least_engine * (sum.requests - 1), busiest, ..sum }
         })
     }
 
@@ -432,7 +450,10 @@ impl<'a> Way<'a> {
         let endpoint = &self.platform.endpoint;
         let there = self.fetch(ring) + endpoint.egress_ns.value + up.unloaded(header_dw, 0);
         let back = down.unloaded(3, entry_bytes) + endpoint.ingress_ns.value + self.beats(3, entry_bytes);
-        Some(there + self.memory()?.read_ns.value + back)
+        // A core has just written it.
+        let memory = self.memory()?;
+        let is_cached = memory.cached_lines() > 0;
+        Some(there + if is_cached { memory.cached_read_ns.value } else { memory.read_ns.value } + back)
     }
 
     /// The same terms, with descriptors that are fetched: nothing is asked for before the first is there, and the last one
@@ -448,10 +469,16 @@ impl<'a> Way<'a> {
         let all_engine = sum.engine + self.fetch(ring) * descriptors + sum.last_way;
         let first = moved.times(1.0, latency.as_ns());
         let by_descriptor = (Bound::Descriptors, latency.as_ns() * rounds as f64 + last.as_ns());
+        let to_root = Path::up(self.platform, self.transfer.card)?.unloaded(3, 0);
+        let taken = to_root + self.root_pace() * (sum.requests + descriptors - 1);
         if descriptors == 1 {
             return Some(first);
         }
-        let largest = first.or(Largest::of([by_descriptor, (Bound::Engine, all_engine.as_ns())]));
+        let largest = first.or(Largest::of([
+            by_descriptor,
+            (Bound::Engine, all_engine.as_ns()),
+            (Bound::RootComplex, taken.as_ns()),
+        ]));
         // What is fetched takes the engine and the link too, and no term has both.
         Some(if largest.bound == Bound::Descriptors { largest } else { largest.blurred() })
     }
@@ -472,7 +499,8 @@ impl<'a> Way<'a> {
         let arrives = up.behind(Some((self.header_dw, in_dws(last))), (header_dw, DW), ready);
         let memory = self.memory()?;
         let by_link = over_ns + arrives.as_ns();
-        let by_memory = moved_ns - memory.write_ns.value.as_ns() + memory.write_tlp_ns.value.as_ns();
+        let pace = memory.write_tlp_ns.value.max(self.root_pace());
+        let by_memory = moved_ns - memory.write_ns.value.as_ns() + pace.as_ns();
         Some(by_link.max(by_memory) + notice.known.as_ns())
     }
 
@@ -491,7 +519,8 @@ impl<'a> Way<'a> {
         let way = before_beats + beats;
         // What a packet leaves free before the next one starts is no part of the last one's way.
         let before_link = Ticks(way.0.saturating_sub(link.0));
-        let (at_region, credit_loop) = (Ticks::ZERO, self.credit_loop(payload));
+        let at_region = Ticks::ZERO;
+        let held = if self.transfer.partner == Partner::Host { Ticks::ZERO } else { at_end + beats };
         let queued = Queued::writes(self.platform, self.transfer.partner, chunk.bytes);
         let (root_reads, root_loops, root_loop, root_way) = (0, Ticks::ZERO, Ticks::ZERO, way);
         let besides_region = way;
@@ -504,7 +533,8 @@ impl<'a> Way<'a> {
             behind_link: Ticks::ZERO,
             before_beats,
             besides_region,
-            credit_loop,
+            packets: Packets::of([payload]),
+            held,
             root_reads,
             root_loops,
             root_loop,
@@ -520,7 +550,7 @@ impl<'a> Way<'a> {
         let (to, at_end, region, behind, rcb) = match self.transfer.partner {
             Partner::Host => {
                 let rcb = Rcb::new(self.platform.link.rcb_bytes.value)?;
-                (Path::up(self.platform, self.transfer.card)?, self.memory()?.read_ns.value, None, Ticks::ZERO, rcb)
+                (Path::up(self.platform, self.transfer.card)?, self.memory_read(chunk)?, None, Ticks::ZERO, rcb)
             }
             Partner::Peer { card, bar } => {
                 let region = self.region(bar, chunk)?;
@@ -532,13 +562,18 @@ impl<'a> Way<'a> {
         };
         let until_end = endpoint.egress_ns.value + to.unloaded(self.header_dw, 0) + at_end;
         let behind = behind + endpoint.ingress_ns.value;
-        // Pieces of a read come to their end one behind the other.
-        let asked_every = match self.transfer.partner {
-            Partner::Peer { card, .. } => {
-                Path::down(self.platform, card)?.slowest(self.header_dw, 0)?.pace(self.header_dw, 0)
-            }
-            Partner::Host => Ticks::ZERO,
+        // Pieces of a read come to their end one behind the other, as credits below the root complex allow.
+        let down = match self.transfer.partner {
+            Partner::Peer { card, .. } if self.is_split_at_root() => Some(Path::down(self.platform, card)?),
+            _ => None,
         };
+        let asked_every = match &down {
+            Some(down) => down.slowest(self.header_dw, 0)?.pace(self.header_dw, 0),
+            None => Ticks::ZERO,
+        };
+        let by_credits =
+            |nth: usize| down.as_ref().map_or([Ticks::ZERO; 2], |down| self.last_by_root(down, nth as u64 + 1));
+        let mut left = Vec::with_capacity(pieces.len());
         let region_beats = |piece: &Chunk| region.map_or(Ticks::ZERO, |region| Self::region_beats(region, *piece));
         let first_beats = pieces.first().map_or(Ticks::ZERO, region_beats);
         let loops = pieces.iter().map(|piece| self.root_loop(*piece, at_end + region_beats(piece)));
@@ -552,8 +587,12 @@ impl<'a> Way<'a> {
         let mut payloads = Vec::new();
         for (nth, piece) in pieces.iter().enumerate() {
             // As many are under way as the root complex has tags.
-            let tag = nth.checked_sub(root_tags).map_or(Ticks::ZERO, |before| asked[before] + loops[before]);
-            asked.push(tag.max(asked_every * nth as u64));
+            let tag = |asked: &[Ticks]| {
+                nth.checked_sub(root_tags).map_or(Ticks::ZERO, |before| asked[before] + loops[before])
+            };
+            let [on_first, on_any] = by_credits(nth);
+            left.push(tag(&left).max(on_first));
+            asked.push(tag(&asked).max(asked_every * nth as u64).max(on_any));
             ready = ready.max(until_end + asked[nth]) + region_beats(piece);
             at_region += region_beats(piece);
             sent = sent.max(ready + behind);
@@ -573,6 +612,16 @@ impl<'a> Way<'a> {
             }
         }
         let until_data = until_end + first_beats + behind;
+        let packets = Packets::of(payloads.iter().copied());
+        let taken = taken.max(until_data + self.last_completion(packets) + shortest?);
+        let held = match self.transfer.partner {
+            Partner::Host => Ticks::ZERO,
+            // It leaves the root complex with the last read made of it.
+            Partner::Peer { .. } if self.is_split_at_root() => {
+                self.platform.root_complex.peer_forward_ns.value + left.last().copied()?
+            }
+            Partner::Peer { .. } => endpoint.ingress_ns.value,
+        };
         Some(Piece {
             link,
             beats,
@@ -582,7 +631,8 @@ impl<'a> Way<'a> {
             behind_link: last_way,
             before_beats: until_data + first_way?,
             besides_region: until_end + behind + of_last,
-            credit_loop: self.credit_loop(0),
+            packets,
+            held,
             root_reads: if self.is_split_at_root() { pieces.len() as u64 } else { 0 },
             root_loops: if self.is_split_at_root() { loops.iter().copied().sum() } else { Ticks::ZERO },
             root_loop: loops.iter().copied().min()?,
@@ -625,119 +675,6 @@ impl<'a> Way<'a> {
 
     fn memory(&self) -> Option<&'a Memory> {
         self.platform.memory.as_ref()
-    }
-
-    /// From a packet on the card's own link to its credits back; what the receiver needs besides is not counted.
-    fn credit_loop(&self, payload: u32) -> Ticks {
-        let up = Path::up(self.platform, self.transfer.card);
-        up.as_ref()
-            .and_then(|up| up.hops.first())
-            .map_or(Ticks::ZERO, |hop| hop.wire(self.header_dw, payload) + hop.one_way + hop.dllp() + hop.one_way)
-    }
-
-    /// Time of a FLIT on each link that a request and its answer cross, where links send them.
-    fn flits(&self) -> Ticks {
-        let of = |hop: &Hop| match hop.generation {
-            Generation::Gen6 => FlitLine::new(hop.lanes).flit(),
-            _ => Ticks::ZERO,
-        };
-        self.path.hops.iter().map(of).sum::<Ticks>() * 2
-    }
-
-    /// Time between two requests that memory takes.
-    fn pace(&self) -> Ticks {
-        match (self.transfer.partner, &self.platform.memory, self.transfer.verb) {
-            (Partner::Host, Some(memory), Verb::Store) => memory.write_tlp_ns.value,
-            (Partner::Host, Some(memory), Verb::Load) => memory.read_request_ns.value,
-            _ => Ticks::ZERO,
-        }
-    }
-
-    /// Time on the link between the completions of requests for the DLLPs that acknowledge these and return their credits,
-    /// where completions leave no gap: those that can wait no longer go after what they are gathered for, the end of a
-    /// completion, and the coming of the next request. With the last requests there is nothing more to tell of.
-    fn dllps_between(&self, requests: f64, tags: f64, link: f64, longest: f64) -> f64 {
-        let hop = self.path.slowest(3, self.payload_bytes);
-        let gathered = |hop: &Hop, mps| ack_latency_limit(hop.generation, hop.lanes, mps).as_ns();
-        let Some((hop, mps)) = hop.and_then(|hop| Some((hop, Mps::new(hop.mps_bytes)?))) else { return 0.0 };
-        let dllps = 2.0 * hop.dllp().as_ns();
-        let period = gathered(hop, mps) + longest + dllps;
-        ((requests - tags).max(0.0) * link / requests / period).floor() * dllps
-    }
-
-    /// The terms of requests that are so many times these.
-    fn terms(&self, sum: &Sum, times: f64) -> Largest {
-        let n = sum.requests as f64 * times;
-        let all = |sum: Ticks| times * sum.as_ns();
-        let first = sum.first_engine.as_ns();
-        let credits = Path::up(self.platform, self.transfer.card).and_then(|up| up.hops.first().map(|hop| hop.credits));
-        let [posted, data, nonposted] = credits.unwrap_or([u32::MAX; 3]);
-        let refills = |taken: f64, granted: u32| ((taken - 1.0) / f64::from(granted)).floor().max(0.0);
-        let (by_header, by_data, headers, tags) = match self.transfer.verb {
-            Verb::Store => (refills(n, posted), refills(sum.data_credits as f64 * times, data), posted, f64::INFINITY),
-            Verb::Load => {
-                // One at a time is summed transfer by transfer, and each of them has all tags.
-                let most = self.transfer.under_way.filter(|most| *most > 1).unwrap_or(u32::MAX);
-                let most = most.min(self.dma.tags.value);
-                (refills(n, nonposted), 0.0, nonposted, f64::from(most))
-            }
-        };
-        let refills = by_header.max(by_data);
-        // Those of the last round go one behind the other.
-        let behind = if by_header >= by_data { (n - 1.0) % f64::from(headers) * sum.least_engine.as_ns() } else { 0.0 };
-        let besides_memory = first + sum.besides_memory.as_ns();
-        // As many go together as there are tags, one behind the other; each frees its tag for one of the next round.
-        let step = sum.least_engine.max(sum.least_link).max(sum.least_beats);
-        let between = if tags.is_finite() {
-            self.dllps_between(n, tags, all(sum.link), (sum.most_link + sum.most_link.max(sum.most_engine)).as_ns())
-        } else {
-            0.0
-        };
-        let before = (sum.first_engine - sum.least_engine).as_ns();
-        let (rounds, rest) = (((n - 1.0) / tags).floor(), (n - 1.0) % tags);
-        // The first one's tag is free no earlier than the others', or theirs no earlier than they can begin.
-        let first_round = sum.first_latency.as_ns().min(sum.latency.as_ns() + before);
-        let in_rounds =
-            if tags.is_finite() { first_round + rounds * sum.latency.as_ns() + rest * step.as_ns() } else { 0.0 };
-        let buffers = f64::from(self.dma.send_buffers.value);
-        let root_tags = f64::from(self.platform.root_complex.peer_tags.value);
-        let root_loop = if sum.root_reads > 0 { sum.root_loop.as_ns() } else { f64::INFINITY };
-        let besides_root = self.besides_root().as_ns();
-        let root_rounds = ((sum.root_reads as f64 * times - 1.0) / root_tags).floor().max(0.0);
-        // Until something comes to the queue, or from the last that leaves it on.
-        let at_queue = match self.transfer.verb {
-            Verb::Store => (sum.least_engine + sum.shortest).as_ns(),
-            Verb::Load => first + sum.before_beats.as_ns(),
-        };
-        let largest = Largest::of([
-            (Bound::Engine, all(sum.engine) + sum.last_way.as_ns()),
-            (Bound::Link, first + all(sum.link) + between + (sum.before_link + sum.behind_link).as_ns()),
-            (Bound::Device, first + all(sum.beats) + sum.before_beats.as_ns()),
-            (Bound::Device, first + (times - 1.0) * sum.at_region.as_ns() + sum.last_at_region.as_ns()),
-            (Bound::Memory, besides_memory + (n - 1.0) * self.pace().as_ns()),
-            (Bound::Tags, (all(sum.latencies) / tags).max(in_rounds)),
-            (Bound::Tags, first + sum.root_way.as_ns() + if root_rounds > 0.0 { root_rounds * root_loop } else { 0.0 }),
-            (Bound::Tags, first + all(sum.root_loops) / root_tags + besides_root),
-            (Bound::Buffers, besides_memory + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
-            (Bound::Credits, besides_memory + refills * sum.credit_loop.as_ns() + behind),
-            (Bound::Credits, besides_memory + self.waits_for_read_credits(n)),
-            (Bound::Queue, at_queue + all(sum.queued) - sum.ahead.as_ns()),
-        ]);
-        // A descriptor between requests stops the engine and lets what it feeds run dry: no term has both.
-        let stops = all(sum.beyond);
-        // Who waits for an answer waits for a place in a FLIT on each link of its way, and for its end.
-        let flits = if tags.is_finite() { self.flits().as_ns() } else { 0.0 };
-        // Short requests or pieces of them among long ones hold their tags for less than their share of the whole.
-        let are_alike = all(sum.latencies) < 1.02 * n * sum.latency.as_ns()
-            && sum.root_loops.as_ns() <= 1.02 * sum.root_reads as f64 * sum.root_loop.as_ns();
-        match largest.bound {
-            _ if self.reads_by_root() => largest.blurred(),
-            Bound::Tags if !are_alike => largest.blurred(),
-            Bound::Tags if flits > 0.02 * sum.latency.as_ns().min(root_loop) => largest.blurred(),
-            _ if largest.ns > 100.0 * stops => largest,
-            Bound::Engine => largest.without(stops),
-            _ => largest.blurred(),
-        }
     }
 }
 

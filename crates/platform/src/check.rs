@@ -59,6 +59,16 @@ fn check_memory(memory: &Memory, link: Option<&Link>, notes: &mut Notes<'_>) {
         let message = format!("is {}; from {address:#x} on it reaches beyond the last address", format_size(size));
         notes.at_line(memory.size_bytes.line, "memory.size_bytes".to_owned(), message);
     }
+    let (cache, cached, read) = (&memory.cache_bytes, &memory.cached_read_ns, &memory.read_ns);
+    let set = Memory::CACHE_WAYS * Memory::LINE_BYTES;
+    if !cache.value.is_multiple_of(set) {
+        let message = format!("is {}; must be a multiple of {set} B, a set", cache.value);
+        notes.at_line(cache.line, "memory.cache_bytes".to_owned(), message);
+    }
+    if cached.value > read.value {
+        let message = format!("is {}; from DRAM it takes memory.read_ns, {}", cached.value.as_ns(), read.value.as_ns());
+        notes.at_line(cached.line, "memory.cached_read_ns".to_owned(), message);
+    }
     let finer = link.filter(|link| memory.completion_bytes.value < link.rcb_bytes.value);
     if let Some(link) = finer {
         let message = format!(

@@ -13,24 +13,27 @@ mod fifos;
 mod mailbox;
 pub mod memcpy;
 pub mod memory_type;
+mod msi_x;
 mod param;
 mod path;
 mod port;
 mod preset;
 mod read;
+mod registers;
 mod schema;
 pub mod spec;
 
 pub use draft::{Draft, Unknown};
 pub use mailbox::Mailbox;
+pub use msi_x::VectorTable;
 pub use param::{Origin, Param};
 pub use port::{CARD, LinkEnds, PeerWay, upper_port};
 pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, Forwarding, Link, Memory, NoFault,
-    Passing, Port, Region, RegionKind, RootComplex, Slot, Switch, WcPartialFlush,
+    Bar, Core, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, Forwarding, Link, Memory,
+    MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Slot, Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -66,6 +69,10 @@ pub struct Platform {
     pub dma_write: Option<DmaWrite>,
     /// The queues between it and the user's circuit; `None` if they never hold anything up.
     pub fifos: Option<Fifos>,
+    /// Its MSI-X capability; `None` if it interrupts by MSI.
+    pub msi_x: Option<MsiX>,
+    /// Which registers are timers and which are the user's, if that is known.
+    pub registers: Option<Registers>,
     /// The switches, in any order.
     pub switches: Vec<Switch>,
     /// Where the endpoint is; empty for once below the root.
@@ -112,6 +119,32 @@ impl Platform {
     /// other keys, or the origin says nothing.
     pub fn with(&self, key: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
         path::with(self, key, value, origin)
+    }
+
+    /// The same of any key, by its value as text: a number, a size with its unit, a word, `true` or `false`. A section that is not
+    /// there is made, if all its keys have defaults.
+    ///
+    /// ```
+    /// use lanemark_platform::{Origin, preset};
+    /// let card = preset("card-gen5-x16").unwrap().unwrap();
+    /// let origin = Origin::Assumed("a trial".to_owned());
+    /// let paused = card.with_text("dma_read.segment_ns", "50", origin.clone())?.with_text("link.skp", "true", origin.clone())?;
+    /// assert_eq!(paused.value_text("dma_read.segment_bytes").as_deref(), Some("2097152"));
+    /// assert_eq!(paused.value_text("link.skp").as_deref(), Some("true"));
+    /// assert!(card.with_text("link.skp", "1", origin).is_err());
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Platform::with`].
+    pub fn with_text(&self, key: &str, text: &str, origin: Origin) -> Result<Platform, PlatformError> {
+        path::with_text(self, key, text, origin)
+    }
+
+    /// The value at a path as in [`Platform::with`], as text; `None` where there is none.
+    #[must_use]
+    pub fn value_text(&self, key: &str) -> Option<String> {
+        path::value_at(self, key).map(|(value, _)| value.to_string())
     }
 
     /// A copy in which this port has another `Max_Payload_Size`, as its Device Control says it.

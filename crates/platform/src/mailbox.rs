@@ -1,19 +1,22 @@
 //! Where a driver and a card's DMA engine meet: addresses, which simulation and formulas must agree on.
 
 use crate::{Platform, RegionKind};
+use std::ops::Range;
 
-/// Bus addresses of what a driver and the DMA engine of one card tell each other by.
+/// Bus addresses of what a driver and one channel of a card's DMA engine tell each other by.
 ///
-/// On the card: the first region of registers, whose first register is the doorbell and whose second tells how many
-/// transfers are done; descriptors are written to its upper half. In host memory: the end of what is lent, of which every
-/// card has an equal part for its driver, 1/64 of all together: a line for the flag, then the descriptors.
+/// On the card: the first region of registers begins with two registers of 8 B for each channel, the doorbell and how many
+/// transfers are done; descriptors are written to its upper half, of which every channel has an equal part. In host memory: the
+/// end of what is lent, 1/64 of it, of which every card, and of that every channel, has an equal part: a line for the flag, then
+/// the descriptors. Each channel has a message of its own.
 ///
 /// ```
 /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
-/// let mailbox = card.mailbox(0).unwrap();
+/// let mailbox = card.mailbox(0, 0).unwrap();
 /// assert_eq!((mailbox.doorbell, mailbox.status), (0x200_1000_0000, 0x200_1000_0008));
 /// assert_eq!(mailbox.flag, (4 << 30) + card.bytes_for_plans());
-/// assert!(card.mailbox(1).is_none(), "there is one card");
+/// assert!(card.mailbox(1, 0).is_none(), "there is one card");
+/// assert!(card.mailbox(0, card.dma.as_ref().unwrap().channels.value).is_none());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mailbox {
@@ -40,6 +43,13 @@ impl Mailbox {
     ///
     /// Source: Intel SDM volume 3, "Message Address Register Format".
     pub const MESSAGES: std::ops::Range<u64> = 0xFEE0_0000..0xFEF0_0000;
+
+    /// Bytes of registers of one channel, its doorbell and its status.
+    pub const REGISTER_BYTES: u64 = 16;
+
+    /// What is there to say where [`Platform::mailbox`] finds no room for one.
+    pub const NEEDS: &str = "it needs a region of registers of 256 B, and of 128 B for each channel, and lent memory of 256 KiB for \
+                             each card, or 512 KiB with more than 32 channels";
 }
 
 /// Bytes of a page, of which a card's part for its driver is a multiple.
@@ -48,12 +58,20 @@ const PAGE: u64 = 4096;
 const LINE: u64 = 64;
 /// The driver's part of what is lent.
 const DRIVERS_SHARE: u64 = 64;
+/// Destinations of messages that have a page of their own.
+const DESTINATIONS: u64 = 256;
 
 impl Platform {
     /// How many cards there are.
     #[must_use]
     pub fn cards(&self) -> u32 {
         self.slots.len().max(1) as u32
+    }
+
+    /// How many channels the DMA engine of each card has; none without an engine.
+    #[must_use]
+    pub fn channels(&self) -> u32 {
+        self.dma.as_ref().map_or(0, |dma| dma.channels.value)
     }
 
     /// Bytes at the end of what is lent that the driver of one card has; none without a driver.
@@ -71,37 +89,55 @@ impl Platform {
         lent - self.driver_bytes() * u64::from(self.cards())
     }
 
-    /// Where the driver and the DMA engine of card `card` meet; `None` without a driver, an engine, 256 B of registers or
-    /// a page for each driver, and for a card that is not there.
+    /// Where the driver and a channel of the DMA engine of card `card` meet; `None` without a driver, an engine or
+    /// [room](Mailbox::NEEDS) for all of its channels, and for a card or channel that is not there.
     #[must_use]
-    pub fn mailbox(&self, card: u32) -> Option<Mailbox> {
-        let (memory, _) = (self.memory.as_ref()?, self.dma.as_ref()?);
-        let (mine, cards) = (self.driver_bytes(), self.cards());
+    pub fn mailbox(&self, card: u32, channel: u32) -> Option<Mailbox> {
+        let (memory, dma) = (self.memory.as_ref()?, self.dma.as_ref()?);
+        let (channels, nth) = (u64::from(dma.channels.value), u64::from(channel));
+        let (of_card, cards) = (self.driver_bytes(), self.cards());
+        let mine = of_card / channels / LINE * LINE;
         let registers = self.regions.iter().find(|region| region.kind.value == RegionKind::Registers)?;
         let len = registers.size_bytes.value;
-        if mine == 0 || card >= cards || len < 4 * LINE {
+        if mine < 2 * LINE || card >= cards || nth >= channels || len < 2 * LINE * channels.max(2) {
             return None;
         }
         let shift = self.slots.get(card as usize).map_or(0, |slot| slot.bar_shift_bytes.value);
         let bar = self.bar(u8::try_from(registers.bar.value).ok()?)?.address_bytes.value;
-        let doorbell = bar + shift + registers.offset_bytes.value;
-        let list = doorbell + len / 2 / LINE * LINE;
-        let flag = memory.address_bytes.value + self.bytes_for_plans() + u64::from(card) * mine;
+        let start = bar + shift + registers.offset_bytes.value;
+        let lists = start + len / 2 / LINE * LINE;
+        let list_bytes = (start + len - lists) / channels / LINE * LINE;
+        let doorbell = start + nth * Mailbox::REGISTER_BYTES;
+        let flag = memory.address_bytes.value + self.bytes_for_plans() + u64::from(card) * of_card + nth * mine;
+        let number = u64::from(card) * channels + nth;
         Some(Mailbox {
             doorbell,
             status: doorbell + 8,
-            list,
-            list_bytes: (doorbell + len - list) / LINE * LINE,
+            list: lists + nth * list_bytes,
+            list_bytes,
             flag,
             ring: flag + LINE,
             ring_bytes: mine - LINE,
-            message: Mailbox::MESSAGES.start + u64::from(card) * PAGE,
+            // A destination each, and from the 257th on by the bits of an extended destination.
+            message: Mailbox::MESSAGES.start + number % DESTINATIONS * PAGE + number / DESTINATIONS * 32,
         })
     }
 }
 
+/// What drivers have of the first region of registers, by the offset there: doorbells with status registers, and lists.
+pub(crate) fn drivers_registers(platform: &Platform) -> impl Iterator<Item = (Range<u64>, &'static str)> {
+    let last = platform.channels().checked_sub(1);
+    let ends = platform.mailbox(0, 0).zip(last.and_then(|last| platform.mailbox(0, last)));
+    ends.into_iter().flat_map(|(first, last)| {
+        let from = first.doorbell;
+        let bells = 0..last.doorbell + Mailbox::REGISTER_BYTES - from;
+        [(bells, "doorbells"), (first.list - from..last.list + last.list_bytes - from, "lists of descriptors")]
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Mailbox;
     use crate::{Origin, Platform, preset};
 
     fn card() -> Platform {
@@ -114,12 +150,12 @@ mod tests {
 
     #[test]
     fn a_driver_needs_a_page_of_what_is_lent_and_256_bytes_of_registers() {
-        let lent = |bytes| with(&card(), "memory.size_bytes", bytes).mailbox(0).map(|mailbox| mailbox.ring_bytes);
+        let lent = |bytes| with(&card(), "memory.size_bytes", bytes).mailbox(0, 0).map(|mailbox| mailbox.ring_bytes);
         assert_eq!((lent(256 << 10), lent((256 << 10) - 4096)), (Some(4096 - 64), None));
-        let registers = |bytes| with(&card(), "region.registers.size_bytes", bytes).mailbox(0);
+        let registers = |bytes| with(&card(), "region.registers.size_bytes", bytes).mailbox(0, 0);
         assert_eq!(registers(256).map(|mailbox| mailbox.list_bytes), Some(128));
         assert_eq!(registers(252), None);
-        assert_eq!(Platform { driver: None, ..card() }.mailbox(0), None);
+        assert_eq!(Platform { driver: None, ..card() }.mailbox(0, 0), None);
         assert_eq!(Platform { driver: None, ..card() }.bytes_for_plans(), 1 << 30);
     }
 
@@ -127,7 +163,8 @@ mod tests {
     fn parts_of_several_cards_lie_side_by_side_at_the_end_of_what_is_lent() {
         let mut tree = preset("rosta-virtex7").unwrap().unwrap();
         tree.driver = card().driver;
-        let boxes: Vec<_> = (0..tree.cards()).map(|card| tree.mailbox(card).unwrap()).collect();
+        tree = with(&tree, "dma.channels", 1);
+        let boxes: Vec<_> = (0..tree.cards()).map(|card| tree.mailbox(card, 0).unwrap()).collect();
         for pair in boxes.windows(2) {
             assert_eq!(pair[0].ring + pair[0].ring_bytes, pair[1].flag);
             assert!(pair[0].list + pair[0].list_bytes <= pair[1].doorbell && pair[0].message < pair[1].message);
@@ -135,5 +172,36 @@ mod tests {
         let memory = tree.memory.as_ref().unwrap();
         let end = memory.address_bytes.value + memory.size_bytes.value;
         assert_eq!(boxes[7].ring + boxes[7].ring_bytes, end);
+    }
+
+    #[test]
+    fn channels_share_nothing_and_all_of_a_card_find_room_or_none_does() {
+        let mut tree = preset("rosta-virtex7").unwrap().unwrap();
+        tree = with(&tree, "dma.channels", 64);
+        let boxes: Vec<_> = (0..8 * 64).map(|nth| tree.mailbox(nth / 64, nth % 64).unwrap()).collect();
+        let mut spans: Vec<[u64; 2]> = boxes
+            .iter()
+            .flat_map(|mailbox| {
+                let ring_end = mailbox.ring + mailbox.ring_bytes;
+                let list_end = mailbox.list + mailbox.list_bytes;
+                let message = [mailbox.message, mailbox.message + 4];
+                [[mailbox.doorbell, mailbox.status + 8], [mailbox.list, list_end], [mailbox.flag, ring_end], message]
+            })
+            .collect();
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|pair| pair[0][0] < pair[0][1] && pair[0][1] <= pair[1][0]));
+        assert!(boxes.iter().all(|mailbox| Mailbox::MESSAGES.contains(&mailbox.message)));
+        assert!(tree.mailbox(0, 64).is_none());
+        // Of a page, 32 channels have two lines each.
+        let lent = |channels, bytes| {
+            with(&with(&card(), "dma.channels", channels), "memory.size_bytes", bytes).mailbox(0, 0).is_some()
+        };
+        assert_eq!([lent(32, 256 << 10), lent(33, 256 << 10), lent(64, 512 << 10)], [true, false, true]);
+        let registers = |channels, bytes| {
+            with(&with(&card(), "dma.channels", channels), "region.registers.size_bytes", bytes).mailbox(0, 0)
+        };
+        assert_eq!(registers(4, 512).map(|mailbox| mailbox.list_bytes), Some(64));
+        assert_eq!(registers(4, 508), None);
+        assert!(registers(1, 256).is_some() && registers(2, 256).is_some());
     }
 }

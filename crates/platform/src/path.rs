@@ -1,12 +1,14 @@
-//! One number of a platform, by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
+//! One value of a platform, by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`, `link.skp`.
 
 use crate::check::{Tree, check, check_ports, check_timeouts};
 use crate::fifos::check_fifos;
-use crate::read::{Notes, said};
-use crate::spec::{Raw, check_faults};
+use crate::msi_x::check_msi_x;
+use crate::read::{Notes, cut, of_defaults, said};
+use crate::registers::check_registers;
+use crate::spec::{Key, Kind, Raw, check_faults};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, Param, Platform,
-    PlatformError, Port, Problem, Region, RootComplex, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, Param, Platform,
+    PlatformError, Port, Problem, Region, Registers, RootComplex, Slot, Switch,
 };
 
 /// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
@@ -22,6 +24,26 @@ fn split(path: &str) -> Option<(&str, &str, &str)> {
 }
 
 pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
+    replaced(platform, path, |kind| kind.take_f64(value), &value.to_string(), origin)
+}
+
+pub(crate) fn with_text(
+    platform: &Platform,
+    path: &str,
+    text: &str,
+    origin: Origin,
+) -> Result<Platform, PlatformError> {
+    replaced(platform, path, |kind| kind.take_text(text), &cut(text), origin)
+}
+
+/// A platform with another value at a path, which is shown so.
+fn replaced(
+    platform: &Platform,
+    path: &str,
+    take: impl FnOnce(&Kind) -> Option<Raw>,
+    shown: &str,
+    origin: Origin,
+) -> Result<Platform, PlatformError> {
     let mut changed = platform.clone();
     let refused = |message: String| {
         let problem = Problem { file: platform.name.clone(), line: 0, key: path.to_owned(), message };
@@ -40,6 +62,8 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         DmaRead::PATH => DmaRead::KEYS,
         DmaWrite::PATH => DmaWrite::KEYS,
         Fifos::PATH => Fifos::KEYS,
+        MsiX::PATH => MsiX::KEYS,
+        Registers::PATH => Registers::KEYS,
         Switch::PATH => Switch::KEYS,
         Slot::PATH => Slot::KEYS,
         Port::PATH => Port::KEYS,
@@ -49,7 +73,8 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         _ => &[],
     };
     let row = keys.iter().find(|row| row.name == key).ok_or_else(unknown)?;
-    let raw = row.kind.take_f64(value).ok_or_else(|| refused(format!("is {value}; {}", row.kind.wanted())))?;
+    let raw = take(&row.kind).ok_or_else(|| refused(format!("is {shown}; {}", row.kind.wanted())))?;
+    make(&mut changed, section, name).map_err(refused)?;
     let says = match &origin {
         Origin::Given(text) | Origin::Assumed(text) | Origin::Default(text) => said(text),
         Origin::Unknown(_) => false,
@@ -69,6 +94,8 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         DmaRead::PATH => changed.dma_read.as_mut().is_some_and(|way| way.set(key, &raw, origin)),
         DmaWrite::PATH => changed.dma_write.as_mut().is_some_and(|way| way.set(key, &raw, origin)),
         Fifos::PATH => changed.fifos.as_mut().is_some_and(|fifos| fifos.set(key, &raw, origin)),
+        MsiX::PATH => changed.msi_x.as_mut().is_some_and(|msi_x| msi_x.set(key, &raw, origin)),
+        Registers::PATH => changed.registers.as_mut().is_some_and(|registers| registers.set(key, &raw, origin)),
         Switch::PATH => changed
             .switches
             .iter_mut()
@@ -98,6 +125,41 @@ pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) 
         return Err(unknown());
     }
     checked(changed)
+}
+
+/// Makes a section that is not there, if all its keys have defaults; says what it takes otherwise.
+fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String> {
+    let missing = |section: &str, texts: &[&str], keys: &[Key]| {
+        let needed = keys.iter().filter(|key| key.default.is_none()).map(|key| key.name);
+        let needed: Vec<&str> = texts.iter().copied().chain(needed).collect();
+        let needs = if needed.is_empty() { String::new() } else { format!(", which takes {}", needed.join(", ")) };
+        Err(format!("this platform has no section [{section}]{needs}: write it into a copy of the platform file"))
+    };
+    match section {
+        Driver::PATH if platform.driver.is_none() => missing(section, Driver::TEXTS, Driver::KEYS),
+        Memory::PATH if platform.memory.is_none() => missing(section, Memory::TEXTS, Memory::KEYS),
+        Fifos::PATH if platform.fifos.is_none() => missing(section, Fifos::TEXTS, Fifos::KEYS),
+        Dma::PATH | DmaRead::PATH | DmaWrite::PATH if platform.dma.is_none() => {
+            missing(Dma::PATH, Dma::TEXTS, Dma::KEYS)
+        }
+        DmaRead::PATH if platform.dma_read.is_none() => {
+            platform.dma_read = of_defaults(DmaRead::PATH, DmaRead::read);
+            Ok(())
+        }
+        DmaWrite::PATH if platform.dma_write.is_none() => {
+            platform.dma_write = of_defaults(DmaWrite::PATH, DmaWrite::read);
+            Ok(())
+        }
+        Port::PATH => {
+            let names = platform.port_names();
+            if !names.iter().any(|port| port == name) {
+                return Err(format!("there is no port {name} in this platform; its ports: {}", names.join(", ")));
+            }
+            let _ = port_of(platform, name);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Sets `Max_Payload_Size` of one port, which need not have been set apart before.
@@ -148,6 +210,8 @@ fn checked(changed: Platform) -> Result<Platform, PlatformError> {
     check_timeouts(&changed, &mut notes);
     check_faults(&changed, &mut notes);
     check_fifos(&changed, &mut notes);
+    check_msi_x(&changed, &mut notes);
+    check_registers(&changed, &mut notes);
     let mut problems = notes.problems();
     // Their lines are those of the file before the change.
     for problem in &mut problems {
@@ -157,15 +221,19 @@ fn checked(changed: Platform) -> Result<Platform, PlatformError> {
 }
 
 pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)> {
+    match value_at(platform, path)? {
+        (Raw::Number(number), origin) => Some((number, origin)),
+        (Raw::Whole(whole), origin) => Some((whole as f64, origin)),
+        (Raw::Word(_) | Raw::Flag(_), _) => None,
+    }
+}
+
+pub(crate) fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)> {
     let (section, name, wanted) = split(path)?;
     let mut found = None;
     let mut visit = |key: &'static str, raw: Raw, origin: &Origin| {
         if key == wanted {
-            found = match raw {
-                Raw::Number(number) => Some((number, origin.clone())),
-                Raw::Whole(whole) => Some((whole as f64, origin.clone())),
-                Raw::Word(_) | Raw::Flag(_) => None,
-            };
+            found = Some((raw, origin.clone()));
         }
     };
     match section {
@@ -179,6 +247,8 @@ pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)
         DmaRead::PATH => platform.dma_read.as_ref()?.each(&mut visit),
         DmaWrite::PATH => platform.dma_write.as_ref()?.each(&mut visit),
         Fifos::PATH => platform.fifos.as_ref()?.each(&mut visit),
+        MsiX::PATH => platform.msi_x.as_ref()?.each(&mut visit),
+        Registers::PATH => platform.registers.as_ref()?.each(&mut visit),
         Switch::PATH => platform.switches.iter().find(|switch| switch.name == name)?.each(&mut visit),
         Slot::PATH => platform.slots.iter().find(|slot| slot.name == name)?.each(&mut visit),
         Fault::PATH => platform.faults.iter().find(|fault| fault.name == name)?.each(&mut visit),

@@ -3,10 +3,12 @@
 use crate::check::{Tree, check, check_ports, check_timeouts};
 use crate::draft::Unknown;
 use crate::fifos::check_fifos;
+use crate::msi_x::check_msi_x;
+use crate::registers::check_registers;
 use crate::spec::{Key, Kind, Raw, Value, check_faults};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, Param, Platform,
-    Port, Region, RootComplex, SCHEMA, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, Param,
+    Platform, Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
 };
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
@@ -94,7 +96,7 @@ pub(crate) struct Section<'a, 'n> {
 /// Longest piece of a file that a message repeats, in characters.
 const SHOWN: usize = 60;
 
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
@@ -192,6 +194,19 @@ impl Kind {
             _ => false,
         };
         right.then_some(Raw::Whole(whole))
+    }
+
+    /// As [`take`](Kind::take), from a word of a command line: sizes without quotes.
+    pub(crate) fn take_text(&self, text: &str) -> Option<Raw> {
+        let text = text.trim();
+        match self {
+            Kind::Choice(words) => words.iter().find(|word| **word == text).map(|word| Raw::Word(word)),
+            Kind::Flag => text.parse().ok().map(Raw::Flag),
+            _ => {
+                let size = || parse_size(text).ok().map(|bytes| bytes as f64);
+                self.take_f64(text.parse().ok().or_else(size)?)
+            }
+        }
     }
 
     /// As [`take`](Kind::take), from a number.
@@ -487,6 +502,8 @@ const TOP: &[&str] = &[
     "dma_read",
     "dma_write",
     "fifos",
+    "msi_x",
+    "registers",
     "switch",
     "slot",
     "port",
@@ -514,6 +531,8 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let dma_read = one_or_none(table, DmaRead::PATH, notes, DmaRead::read);
     let dma_write = one_or_none(table, DmaWrite::PATH, notes, DmaWrite::read);
     let fifos = one_or_none(table, Fifos::PATH, notes, Fifos::read);
+    let msi_x = one_or_none(table, MsiX::PATH, notes, MsiX::read);
+    let registers = one_or_none(table, Registers::PATH, notes, Registers::read);
     let switches = several_or_none(table, Switch::PATH, notes, Switch::read);
     let slots = several_or_none(table, Slot::PATH, notes, Slot::read);
     let ports = several_or_none(table, Port::PATH, notes, Port::read);
@@ -540,6 +559,8 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         dma_read: dma_read.ok()?,
         dma_write: dma_write.ok()?,
         fifos: fifos.ok()?,
+        msi_x: msi_x.ok()?,
+        registers: registers.ok()?,
         switches: switches?,
         slots: slots?,
         ports: ports?,
@@ -551,6 +572,8 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     check_timeouts(&platform, notes);
     check_faults(&platform, notes);
     check_fifos(&platform, notes);
+    check_msi_x(&platform, notes);
+    check_registers(&platform, notes);
     Some(platform)
 }
 
@@ -591,6 +614,12 @@ fn one<T>(
         return None;
     };
     read(&mut Section { path: path.to_owned(), table: section, start, notes })
+}
+
+/// A section of which nothing is said; `None` if that is not enough.
+pub(crate) fn of_defaults<T>(path: &str, read: fn(&mut Section<'_, '_>) -> Option<T>) -> Option<T> {
+    let (table, mut notes) = (DeTable::new(), Notes::new("", b""));
+    read(&mut Section { path: path.to_owned(), table: &table, start: 0, notes: &mut notes })
 }
 
 /// As [`one`], of a section that may be missing; what is wrong with it is noted.

@@ -2,8 +2,8 @@
 
 use crate::spec::{Key, Kind, Raw};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, Platform, Port, Region,
-    RootComplex, SCHEMA, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, Platform, Port,
+    Region, Registers, RootComplex, SCHEMA, Slot, Switch,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -33,6 +33,8 @@ const PARTS: &[Part] = &[
     Part { path: DmaRead::PATH, texts: DmaRead::TEXTS, keys: DmaRead::KEYS, repeated: false, required: false },
     Part { path: DmaWrite::PATH, texts: DmaWrite::TEXTS, keys: DmaWrite::KEYS, repeated: false, required: false },
     Part { path: Fifos::PATH, texts: Fifos::TEXTS, keys: Fifos::KEYS, repeated: false, required: false },
+    Part { path: MsiX::PATH, texts: MsiX::TEXTS, keys: MsiX::KEYS, repeated: false, required: false },
+    Part { path: Registers::PATH, texts: Registers::TEXTS, keys: Registers::KEYS, repeated: false, required: false },
     Part { path: Switch::PATH, texts: Switch::TEXTS, keys: Switch::KEYS, repeated: true, required: false },
     Part { path: Slot::PATH, texts: Slot::TEXTS, keys: Slot::KEYS, repeated: true, required: false },
     Part { path: Port::PATH, texts: Port::TEXTS, keys: Port::KEYS, repeated: true, required: false },
@@ -229,6 +231,12 @@ impl Platform {
         }
         if let Some(fifos) = &self.fifos {
             file["fifos"] = section_json(&[("ep_rx", &fifos.ep_rx)], |visit| fifos.each(visit));
+        }
+        if let Some(msi_x) = &self.msi_x {
+            file["msi_x"] = section_json(&[], |visit| msi_x.each(visit));
+        }
+        if let Some(registers) = &self.registers {
+            file["registers"] = section_json(&[("region", &registers.region)], |visit| registers.each(visit));
         }
         if !self.switches.is_empty() {
             let switch = |switch: &Switch| {

@@ -287,13 +287,24 @@ macro_rules! section {
 /// 2^63: larger than any BAR.
 const HUGE: u64 = 1 << 63;
 
+mod bar;
 mod dma_way;
 mod driver;
 mod fifos;
+mod memory;
+mod msi_x;
+mod raw;
+mod registers;
+mod root_complex;
 
-pub use dma_way::{DmaRead, DmaWrite};
+pub use bar::Bar;
+pub use dma_way::{DmaRead, DmaWay, DmaWrite};
 pub use driver::Driver;
 pub use fifos::Fifos;
+pub use memory::Memory;
+pub use msi_x::MsiX;
+pub use registers::Registers;
+pub use root_complex::RootComplex;
 
 section! {
     /// The cores and the buffers each of them has.
@@ -342,62 +353,6 @@ section! {
         interrupt_ns: Ticks = Kind::Ns(1e6), default "1000" because "a short handler on a desktop kernel", unknown 200.0 to 5000.0;
         /// Reading the time-stamp counter once.
         timestamp_ns: Ticks = Kind::Ns(1e6), unknown 5.0 to 50.0;
-    }
-}
-
-section! {
-    /// The way from a core to the root port.
-    RootComplex ["root_complex"] {
-        /// From a core to the root complex and back: after it a posted write is acknowledged to the core.
-        core_round_trip_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 1000.0;
-        /// Posted writes it holds on their way to the link.
-        posted_queue_entries: u32 = Kind::Count(1, 4096), unknown 8.0 to 128.0;
-        /// Posted header credits a root port advertises.
-        posted_header_credits: u32 = Kind::Count(1, 127), default "127" because "as many as a counter can grant", unknown 8.0 to 127.0;
-        /// Posted data credits of 16 B a root port advertises.
-        posted_data_credits: u32 = Kind::Count(8, 2047), default "2047" because "as many as a counter can grant", unknown 64.0 to 2047.0;
-        /// Non-posted header credits a root port advertises.
-        nonposted_header_credits: u32 = Kind::Count(1, 127), default "127" because "as many as a counter can grant", unknown 8.0 to 127.0;
-        /// Whether it sends reads of a card below one root port on to a card below another; otherwise they are Unsupported Requests.
-        peer_reads: bool = Kind::Flag, default "true" because "most do, though none has to";
-        /// Whether it does so with writes.
-        peer_writes: bool = Kind::Flag, default "true" because "most do, though none has to";
-        /// From a TLP of a peer at one root port until it can go at the other.
-        peer_forward_ns: Ticks = Kind::Ns(1e6), default "0" because "nothing is known but the links", unknown 10.0 to 2000.0;
-        /// It splits peers' reads at multiples of this, and of the RCB, into reads of its own; 0 if they pass whole.
-        peer_read_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512]), default "64" because "a cache line, which is what it reads of memory";
-        /// Such reads that may be under way, or wait for their turn to go back.
-        peer_tags: u32 = Kind::Count(1, 4096), default "32" because "a guess: as many as a device without extended tags has";
-        /// Whether it answers peers' reads in the order in which they came; otherwise as the answers come, those of one read in order.
-        peer_in_order: bool = Kind::Flag, default "false" because "no rule asks for more than the order of one read";
-        /// Largest `Max_Payload_Size` that a root port supports; `link.mps_bytes` in any case.
-        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
-        /// How long it waits for the completion of a core's load.
-        completion_timeout_ns: Ticks = Kind::Ns(64e9), default "50000000" because "the longest of the default range of Device Control 2, 50 us to 50 ms", unknown 50_000.0 to 50_000_000.0;
-    }
-}
-
-section! {
-    /// Host memory as a device's requests meet it.
-    Memory ["memory"] {
-        /// Where what is lent to devices lies; from 4 GiB on, requests need 4 DW headers.
-        address_bytes: u64 = Kind::Size(0, HUGE), default "4294967296" because "most memory of a machine lies above 4 GiB";
-        /// How much is lent.
-        size_bytes: u64 = Kind::Size(4096, HUGE), default "1073741824" because "more than any cache holds";
-        /// From a read request at the root port to its first completion.
-        read_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 2000.0;
-        /// Time between two read requests that a root port takes.
-        read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
-        /// From a write at the root port to bytes that a core sees.
-        write_ns: Ticks = Kind::Ns(1e6), unknown 10.0 to 1000.0;
-        /// Time between two writes that a root port takes.
-        write_tlp_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
-        /// Most payload of a completion; 64 for one at every 64 B.
-        completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the maximum payload allows";
-        /// The same of reads while which a write came to the same root port; 0 for no difference.
-        loaded_completion_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512, 1024, 2048, 4096]), default "0" because "writes make no difference";
-        /// Whether what a read asks for behind the last Read Completion Boundary comes in a completion of its own, though it would fit.
-        odd_end_completion: bool = Kind::Flag, default "false" because "what fits is merged";
     }
 }
 
@@ -554,20 +509,6 @@ section! {
 }
 
 section! {
-    /// One base address register.
-    Bar ["bar"] {
-        /// Which one.
-        index: u32 = Kind::Count(0, 5);
-        /// Where the host mapped it; from 4 GiB on, requests need 4 DW headers.
-        address_bytes: u64 = Kind::Size(0, HUGE);
-        /// Length of its window, a power of two.
-        size_bytes: u64 = Kind::Size(16, HUGE);
-        /// Whether it is prefetchable.
-        prefetchable: bool = Kind::Flag;
-    }
-}
-
-section! {
     /// What lies behind a part of a BAR.
     Region ["region"] {
         text {
@@ -616,6 +557,8 @@ impl crate::Platform {
         self.dma_read.iter().for_each(|way| way.each(&mut visit));
         self.dma_write.iter().for_each(|way| way.each(&mut visit));
         self.fifos.iter().for_each(|fifos| fifos.each(&mut visit));
+        self.msi_x.iter().for_each(|msi_x| msi_x.each(&mut visit));
+        self.registers.iter().for_each(|registers| registers.each(&mut visit));
         self.switches.iter().for_each(|switch| switch.each(&mut visit));
         self.slots.iter().for_each(|slot| slot.each(&mut visit));
         self.ports.iter().for_each(|port| port.each(&mut visit));
@@ -630,7 +573,7 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 16] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 18] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
         (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
@@ -641,6 +584,8 @@ mod tests {
         (DmaRead::PATH, DmaRead::TEXTS, DmaRead::KEYS),
         (DmaWrite::PATH, DmaWrite::TEXTS, DmaWrite::KEYS),
         (Fifos::PATH, Fifos::TEXTS, Fifos::KEYS),
+        (MsiX::PATH, MsiX::TEXTS, MsiX::KEYS),
+        (Registers::PATH, Registers::TEXTS, Registers::KEYS),
         (Switch::PATH, Switch::TEXTS, Switch::KEYS),
         (Slot::PATH, Slot::TEXTS, Slot::KEYS),
         (Port::PATH, Port::TEXTS, Port::KEYS),
@@ -692,6 +637,8 @@ mod tests {
         "dma.send_buffers",
         "dma.relaxed_ordering",
         "dma.id_based_ordering",
+        "msi_x.vectors",
+        "msi_x.bar",
         "switch.generation",
         "switch.forwarding",
         "switch.posted_header_credits",

@@ -7,8 +7,8 @@ mod sound;
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, PRESETS, Platform, Port,
-    Preset, Problem, Region, RootComplex, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, PRESETS, Platform,
+    Port, Preset, Problem, Region, Registers, RootComplex, Slot, Switch,
 };
 use lanemark_units::parse_size;
 use sound::{CARD, accepted, change, read, said};
@@ -43,7 +43,7 @@ fn an_unknown_key_at_the_top() {
     refused(
         &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
         &["card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           link, endpoint, dma, dma_read, dma_write, fifos, switch, slot, port, fault, bar, region"],
+           link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region"],
     );
 }
 
@@ -52,7 +52,7 @@ fn an_unknown_section() {
     refused(
         &card("[endpoint]", "[bridge]\nports = 4\n[endpoint]"),
         &["card.toml:36: bridge: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           link, endpoint, dma, dma_read, dma_write, fifos, switch, slot, port, fault, bar, region"],
+           link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region"],
     );
 }
 
@@ -626,7 +626,7 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
         &text,
         &[
             "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-             link, endpoint, dma, dma_read, dma_write, fifos, switch, slot, port, fault, bar, region",
+             link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
             "card.toml:28: link.width_lanes: is missing: Width it trained at; must be one of 1, 2, 4, 8, 12, 16, 32",
             "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",
@@ -722,7 +722,7 @@ struct Part {
     keys: &'static [Key],
 }
 
-const PARTS: [Part; 16] = [
+const PARTS: [Part; 18] = [
     Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
     Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
     Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
@@ -731,6 +731,8 @@ const PARTS: [Part; 16] = [
     Part { path: DmaRead::PATH, header: "[dma_read]", keys: DmaRead::KEYS },
     Part { path: DmaWrite::PATH, header: "[dma_write]", keys: DmaWrite::KEYS },
     Part { path: Fifos::PATH, header: "[fifos]", keys: Fifos::KEYS },
+    Part { path: MsiX::PATH, header: "[msi_x]", keys: MsiX::KEYS },
+    Part { path: Registers::PATH, header: "[registers]", keys: Registers::KEYS },
     Part { path: Switch::PATH, header: "[[switch]]", keys: Switch::KEYS },
     Part { path: Slot::PATH, header: "[[slot]]", keys: Slot::KEYS },
     Part { path: Port::PATH, header: "[[port]]", keys: Port::KEYS },
@@ -784,14 +786,16 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// The presets, one of them with a port that is set apart from the others, a fault, and what an engine does within each
-/// direction.
+/// The presets, one of them with a port that is set apart from the others, a fault, vectors, and what an engine does within
+/// each direction.
 fn texts() -> Vec<String> {
     let port =
         "\n[dma_read]\n[dma_write]\n[[port]]\nname = \"card\"\nmps_bytes = { value = 256, source = \"a test\" }\n";
     let fault =
         "\n[[fault]]\nname = \"down\"\nport = \"card\"\nkind = { value = \"link_down\", assumed = \"a test\" }\n";
-    let more = format!("{port}{fault}");
+    let number = |key: &str, value: u32| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
+    let places = [number("bar", 0), number("table_offset_bytes", 256), number("pending_offset_bytes", 512)].concat();
+    let more = format!("{port}{fault}\n[msi_x]\n{}{places}", number("vectors", 8));
     let of = |preset: &Preset| format!("{}{}", preset.text, if preset.name == "card-gen5-x16" { &more } else { "" });
     PRESETS.iter().map(of).collect()
 }

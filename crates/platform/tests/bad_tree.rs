@@ -141,3 +141,24 @@ fn a_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_no
         ["port.lower.mps_bytes: is 1024; one such payload takes 64 posted data credits, it has 63"]
     );
 }
+
+#[test]
+fn a_last_level_cache_is_whole_sets_and_no_slower_than_dram() {
+    let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    let with = |key: &str, value: f64| {
+        let origin = lanemark_platform::Origin::Given("a test".to_owned());
+        card.with(key, value, origin).map_err(|error| error.problems[0].message.clone())
+    };
+    let lines = |bytes| with("memory.cache_bytes", bytes).map(|card| card.memory.unwrap().cached_lines());
+    // Sixteen lines are a set; and without a latency of its own no line is read any sooner.
+    assert_eq!(lines(1024.0), Ok(0));
+    assert_eq!(lines(1023.0), Err("is 1023; must be a multiple of 1024 B, a set".to_owned()));
+    assert!(with("memory.cached_read_ns", 300.0).is_ok());
+    assert_eq!(
+        with("memory.cached_read_ns", 300.5),
+        Err("is 300.5; from DRAM it takes memory.read_ns, 300".to_owned())
+    );
+    let quick = with("memory.cached_read_ns", 100.0).unwrap();
+    let origin = lanemark_platform::Origin::Given("a test".to_owned());
+    assert_eq!(quick.with("memory.cache_bytes", 2048.0, origin).unwrap().memory.unwrap().cached_lines(), 32);
+}

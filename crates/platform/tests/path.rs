@@ -2,8 +2,8 @@
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, Origin, PRESETS, Platform, Port,
-    Region, RootComplex, Slot, Switch, preset,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, PRESETS, Platform,
+    Port, Region, Registers, RootComplex, Slot, Switch, preset,
 };
 
 fn presets() -> impl Iterator<Item = Platform> {
@@ -28,6 +28,8 @@ fn paths(platform: &Platform) -> Vec<(String, &'static Key)> {
     sections.extend(platform.dma_read.iter().map(|_| (DmaRead::PATH.to_owned(), DmaRead::KEYS)));
     sections.extend(platform.dma_write.iter().map(|_| (DmaWrite::PATH.to_owned(), DmaWrite::KEYS)));
     sections.extend(platform.fifos.iter().map(|_| (Fifos::PATH.to_owned(), Fifos::KEYS)));
+    sections.extend(platform.msi_x.iter().map(|_| (MsiX::PATH.to_owned(), MsiX::KEYS)));
+    sections.extend(platform.registers.iter().map(|_| (Registers::PATH.to_owned(), Registers::KEYS)));
     sections.extend(platform.switches.iter().map(|switch| (format!("switch.{}", switch.name), Switch::KEYS)));
     sections.extend(platform.slots.iter().map(|slot| (format!("slot.{}", slot.name), Slot::KEYS)));
     sections.extend(platform.ports.iter().map(|port| (format!("port.{}", port.name), Port::KEYS)));
@@ -146,7 +148,51 @@ fn a_driver_that_is_not_there_has_no_numbers() {
     let card = Platform { driver: None, ..card() };
     assert_eq!(card.number("driver.call_ns"), None);
     let error = card.with("driver.call_ns", 1.0, Origin::Given("a test".to_owned())).unwrap_err();
-    assert_eq!(error.to_string(), "card-gen5-x16: driver.call_ns: there is no such number in this platform");
+    let takes = "this platform has no section [driver], which takes call_ns, copy_bytes: write it into a copy of the platform file";
+    assert_eq!(error.to_string(), format!("card-gen5-x16: driver.call_ns: {takes}"));
+}
+
+fn said(platform: &Platform, path: &str, text: &str) -> Result<Platform, String> {
+    platform.with_text(path, text, Origin::Assumed("a test".to_owned())).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_key_takes_the_text_of_its_own_value_and_refuses_what_is_none_of_its_kind() {
+    let mut flags_and_words = 0;
+    for platform in presets() {
+        for (path, key) in paths(&platform) {
+            let text = platform.value_text(&path).unwrap();
+            assert_eq!(said(&platform, &path, &text).unwrap().value_text(&path), Some(text), "{path}");
+            let error = said(&platform, &path, "no such").unwrap_err();
+            assert_eq!(error, format!("{}: {path}: is no such; {}", platform.name, key.kind.wanted()));
+            flags_and_words += usize::from(platform.number(&path).is_none());
+        }
+    }
+    assert!(flags_and_words > 20, "{flags_and_words}");
+    let skips = said(&card(), "link.skp", "true").unwrap();
+    assert!(skips.link.skp.value && !card().link.skp.value);
+    assert_eq!(said(&card(), "link.passing", "never").unwrap().value_text("link.passing").as_deref(), Some("never"));
+    assert_eq!(said(&card(), "link.skp", "1").unwrap_err(), "card-gen5-x16: link.skp: is 1; must be true or false");
+}
+
+#[test]
+fn a_section_that_is_not_there_is_made_where_defaults_are_enough_and_what_it_takes_is_said_where_not() {
+    let card = Platform { dma_read: None, dma_write: None, fifos: None, ..card() };
+    for (path, other) in
+        [("dma_read.chunk_ns", "dma_read.segment_ns"), ("dma_write.chunk_ns", "dma_write.many_lines_ns")]
+    {
+        assert_eq!(card.value_text(path), None);
+        let made = said(&card, path, "5").unwrap();
+        assert_eq!([path, other].map(|path| made.value_text(path)), [Some("5".to_owned()), Some("0".to_owned())]);
+    }
+    let fifos = said(&card, "fifos.rx_bytes", "64KiB").unwrap_err();
+    assert!(fifos.contains("no section [fifos], which takes ep_rx, rx_bytes, tx_bytes, "), "{fifos}");
+    let none = Platform { dma: None, ..card.clone() };
+    assert!(said(&none, "dma_read.chunk_ns", "5").unwrap_err().contains("no section [dma], which takes tags, "));
+    let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    assert!(said(&rosta, "port.rc47a/fpga0.acs_redirect", "true").unwrap().redirects("rc47a/fpga0"));
+    let nowhere = said(&rosta, "port.fpga9.mps_bytes", "128").unwrap_err();
+    assert!(nowhere.contains("there is no port fpga9 in this platform; its ports: root/rha25, "), "{nowhere}");
 }
 
 #[test]

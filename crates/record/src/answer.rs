@@ -1,6 +1,6 @@
 //! One answer: a question, a target, a way, and what came out.
 
-use crate::{Delivery, Detail, Doubt, LinkUse, Reach, Summary};
+use crate::{CorrectedErrors, Delivery, Detail, Doubt, LinkUse, Reach, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,9 @@ pub struct Answer {
     /// What each direction of each link carried, of those that carried anything; empty where it cannot be seen.
     #[serde(default)]
     pub links: Vec<LinkUse>,
+    /// Errors that links repaired in the samples, by port; absent where there were none or they cannot be seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub corrected: Vec<CorrectedErrors>,
     /// How the end of what was stored is known; absent where the target sees it itself, or nothing was stored.
     pub delivery: Option<Delivery>,
     /// Bytes that were to arrive and did; absent where it cannot be checked.

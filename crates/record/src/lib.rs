@@ -11,6 +11,7 @@ mod answer;
 mod capture;
 mod card;
 mod comparison;
+mod corrected;
 mod delivery;
 mod detail;
 pub mod diagnosis;
@@ -31,6 +32,7 @@ pub use answer::{
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};
 pub use card::{Card, CardLink, CardMapping, CardRange};
 pub use comparison::{Alone, Change, Comparison, Pair};
+pub use corrected::CorrectedErrors;
 pub use delivery::{Delivery, KnownBy};
 pub use detail::{Buffers, CorePair, CurvePoint, Detail, FlowRate, Flows};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};

@@ -14,7 +14,7 @@ pub struct Reach {
     pub is_random: bool,
     /// Transfers under way at once, at the most.
     pub outstanding: Option<u32>,
-    /// Channels of each card that its transfers are dealt to.
+    /// Channels of each card that its transfers are dealt to, or that threads call its driver on, one each.
     pub channels: Option<u32>,
 }
 
@@ -37,7 +37,11 @@ impl std::fmt::Display for Reach {
         if let Some(most) = self.outstanding {
             write!(f, ", {most} outstanding")?;
         }
-        self.channels.map_or(Ok(()), |channels| write!(f, ", on {channels} channels"))
+        match self.channels {
+            None => Ok(()),
+            Some(1) => f.write_str(", on 1 channel"),
+            Some(channels) => write!(f, ", on {channels} channels"),
+        }
     }
 }
 
@@ -49,6 +53,8 @@ mod tests {
     fn a_reach_reads_as_what_was_asked_for() {
         let reach = Reach { window_bytes: Some(65536), is_random: true, outstanding: Some(4), channels: Some(2) };
         assert_eq!(reach.to_string(), ", at random, in 64KiB, 4 outstanding, on 2 channels");
+        let one = Reach { channels: Some(1), ..Reach::default() };
+        assert_eq!(one.to_string(), ", on 1 channel");
         assert!(!Reach { is_random: true, ..Reach::default() }.is_usual());
         assert!(Reach::default().is_usual() && Reach::default().to_string().is_empty());
     }

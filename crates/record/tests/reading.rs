@@ -70,7 +70,7 @@ fn unknown_missing_and_doubled_keys() {
             "r.json: line {next}, column 13: unknown field `speed`, expected one of `question`, `target`, `way`, \
              `size_bytes`, `alignment_bytes`, `quantity`, `latency_ns`, `issue_rate_bytes_per_s`, \
              `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `formula`, `tlps`, `links`, \
-             `delivery`, `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `raw`, `dropped`, `doubts`, `steady`, `fit`, `detail`{HELP}"
+             `corrected`, `delivery`, `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `raw`, `dropped`, `doubts`, `steady`, `fit`, `detail`{HELP}"
         ),
     );
     refused(

@@ -172,6 +172,7 @@ pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> A
         doubts: vec![],
         delivery: None,
         steady: None,
+        corrected: Vec::new(),
         fit: None,
         detail: None,
     }

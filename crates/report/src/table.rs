@@ -160,6 +160,7 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     notes.extend(doubts(panel));
     notes.extend(panel.lines.iter().filter_map(fit));
     notes.extend(steady(panel));
+    notes.extend(corrected(panel));
     notes.extend(Curve::of(panel).iter().map(Curve::in_words));
     notes.extend(panel.lines.iter().filter_map(|line| {
         Some(format!("{}: {}", line.name, curve::in_words(curve::buffers(line.largest().answer)?)))
@@ -308,6 +309,16 @@ fn steady(panel: &Panel) -> Vec<String> {
     let told = points.filter_map(|(line, answer)| {
         let steady = answer.steady.as_ref()?;
         Some(format!("{} at {}: {}", line.name, figures::size(answer.size_bytes), steady.in_words()))
+    });
+    told.collect()
+}
+
+/// What links repaired.
+fn corrected(panel: &Panel) -> Vec<String> {
+    let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
+    let told = points.filter(|(_, answer)| !answer.corrected.is_empty()).map(|(line, answer)| {
+        let all: Vec<String> = answer.corrected.iter().map(ToString::to_string).collect();
+        format!("{} at {}: links repaired {}", line.name, figures::size(answer.size_bytes), all.join(", "))
     });
     told.collect()
 }

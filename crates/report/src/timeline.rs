@@ -29,6 +29,8 @@ pub struct Traced<'a> {
     pub sample: Sample,
     /// What happened.
     pub trace: &'a Trace,
+    /// What ended it, if it was no sample that ended well.
+    pub error: Option<&'a str>,
 }
 
 /// Characters of the picture of time.
@@ -60,7 +62,8 @@ impl Traced<'_> {
             (dropped.waits, "waits before these are not kept"),
             (dropped.illegal, "TLPs could not be written as bytes: a mistake of the simulator"),
         ];
-        lost.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+        let lost = lost.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        self.error.iter().map(|error| format!("it ended with an error: {error}")).chain(lost).collect()
     }
 }
 
@@ -78,11 +81,14 @@ struct Row {
 #[must_use]
 pub fn waterfall(traced: &Traced) -> String {
     let trace = traced.trace;
+    let [issued, delivered] = [traced.sample.issue, traced.sample.delivered].map(|span| figures::time(span.as_ns()));
+    let sample = match traced.error {
+        None => format!("issued after {issued}, delivered after {delivered}"),
+        Some(_) => "up to an error".to_owned(),
+    };
     let mut text = format!(
-        "{}\nissued after {}, delivered after {}; {} on {}",
+        "{}\n{sample}; {} on {}",
         traced.about(),
-        figures::time(traced.sample.issue.as_ns()),
-        figures::time(traced.sample.delivered.as_ns()),
         figures::counted(trace.frames.len(), "TLP"),
         figures::counted(links(trace), "link")
     );
@@ -259,7 +265,7 @@ pub(crate) mod tests {
     pub(crate) fn traced<'a>(trace: &'a Trace, way: &'a Way) -> Traced<'a> {
         let sample = Sample { issue: Ticks::whole_ns(300), delivered: Ticks::whole_ns(400) };
         let (target, question) = ("a card", "mmio_read_latency");
-        Traced { target, question, way, size_bytes: 8, passes: 1, case: (1, 3), sample, trace }
+        Traced { target, question, way, size_bytes: 8, passes: 1, case: (1, 3), sample, trace, error: None }
     }
 
     #[test]
@@ -342,6 +348,14 @@ pub(crate) mod tests {
         let text = waterfall(&Traced { passes: 2, case: (1, 1), ..traced(&trace, &way) });
         assert!(text.starts_with("mmio_read_latency of a card: UC 8, 8 B, 2 passes\n"), "{text}");
         assert!(text.contains("0 TLPs on 0 links\n"), "{text}");
+    }
+
+    #[test]
+    fn a_trace_up_to_an_error_says_so_and_has_no_times_of_a_sample() {
+        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
+        let text = waterfall(&Traced { error: Some("the card is gone"), ..traced(&trace, &way) });
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1..3], ["up to an error; 2 TLPs on 1 link", "it ended with an error: the card is gone"]);
     }
 
     #[test]

@@ -18,9 +18,11 @@ mod carried;
 mod faults;
 mod inject;
 mod links;
+mod moved;
 mod peers;
 mod queues;
 mod relay;
+mod root;
 mod steady;
 
 pub use carried::Carried;
@@ -32,19 +34,21 @@ use crate::observer::{Line, Observer};
 use crate::part::core::{Core, Seen};
 use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::endpoint::{Endpoint, Region};
+use crate::part::intake::Intake;
 use crate::part::job::Job;
+use crate::part::last_level_cache::LastLevelCache;
 use crate::part::link::{Crossed, Transmitter};
 use crate::part::memory::Memory;
 use crate::part::peer_forwarder::{self, PeerForwarder};
 use crate::part::program::{self, Program};
 use crate::part::root_complex::{self, RootComplex};
-use crate::part::root_port::{Notice, RootPort};
+use crate::part::root_port::RootPort;
 use crate::part::route::Routes;
 use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::{self, End, Topology};
-use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Verb, Waiter, WriteRead};
+use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Waiter, WriteRead};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
@@ -111,8 +115,10 @@ pub struct Board {
     roots: Vec<Root>,
     root_routes: Routes,
     peers: PeerForwarder,
-    /// What is lent to devices.
+    intake: Intake,
+    /// What is lent to devices, and which lines of it are in the last-level cache.
     memory: Memory,
+    cache: LastLevelCache,
     /// Two for each link, the one down first.
     directions: Vec<Direction>,
     /// The ports at both ends of each, the sender's first.
@@ -127,8 +133,8 @@ pub struct Board {
     lent_at: u64,
     bars_at: Vec<[u64; 6]>,
     program: program::Spec,
-    /// Which core called the driver of each card last.
-    callers: Vec<usize>,
+    /// Which core called the driver of each card's channels last.
+    callers: Vec<Vec<usize>>,
     /// Completions that nobody on the board asked for: those of injected reads.
     pub outbox: VecDeque<(Ticks, Tlp, [u8; 64])>,
     /// TLPs that endpoints accepted, while somebody observes.
@@ -191,9 +197,11 @@ impl Board {
             }),
             waiting_requests: 0,
             peers: PeerForwarder::new(peers_of(platform), root_ports.len()),
+            intake: Intake::new(platform.root_complex.request_ns.value, root_ports.len()),
             roots: root_ports.into_iter().map(|port| Root { port, upstream: Wire::default() }).collect(),
             root_routes,
             memory: Memory::default(),
+            cache: LastLevelCache::new(platform.memory.as_ref().map_or(0, lanemark_platform::Memory::cached_lines)),
             directions,
             faults: faults::Faults::new(platform, &ports),
             ports,
@@ -204,7 +212,7 @@ impl Board {
             lent_at: platform.memory.as_ref().map_or(0, |memory| memory.address_bytes.value),
             bars_at,
             program: program::Spec::new(platform),
-            callers: vec![0; platform.cards() as usize],
+            callers: vec![vec![0; platform.channels() as usize]; platform.cards() as usize],
             cores,
             outbox: VecDeque::new(),
             crossings: None,
@@ -266,11 +274,12 @@ impl Board {
         let mut program = Program::new(self.program.clone(), lane, passes, first_pass);
         for op in &lane.body {
             let Op::Dma(call) = op else { continue };
+            self.fill_cache(&call.transfer);
             let card = call.transfer.card as usize;
             let endpoint = self.endpoints.get_mut(card);
             let armed = endpoint.and_then(|card| card.arm(self.now, call, self.lent_at, passes, first_pass));
             if let Some(done) = armed {
-                self.callers[card] = number;
+                self.callers[card][call.channel as usize] = number;
                 program = program.with_calls_from(done);
             }
         }
@@ -298,8 +307,10 @@ impl Board {
         first_pass: u64,
     ) -> Result<(), &'static str> {
         let mut job = self.job_of(transfer, passes, first_pass)?;
+        self.fill_cache(transfer);
         if let Some(pairs) = pairs {
             job = job.with_reads(pairs);
+            self.fill_cache(&pairs.read());
         }
         self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
     }
@@ -310,6 +321,7 @@ impl Board {
     /// As [`Board::start_job`].
     pub fn start_dealt(&mut self, dealt: &OnChannels, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let channels = dealt.channels as usize;
+        self.fill_cache(&dealt.transfer);
         for channel in 0..channels {
             let job = self.job_of(&dealt.transfer, passes, first_pass)?.dealt(channel as u64, channels as u64);
             let card = dealt.transfer.card as usize;
@@ -369,24 +381,6 @@ impl Board {
     #[must_use]
     pub fn lent_at(&self) -> u64 {
         self.lent_at
-    }
-
-    /// Bytes of a card's transfers that have come to their end, and when the last of them did.
-    #[must_use]
-    pub fn moved(&self, transfer: &Transfer) -> (u64, Ticks) {
-        let card = transfer.card as usize;
-        let requester = FIRST_CARD + card as u16;
-        match (transfer.verb, transfer.partner) {
-            (Verb::Load, _) => self.engine(card).map_or((0, Ticks::ZERO), |e| (e.received_bytes, e.received_at)),
-            (Verb::Store, Partner::Host) => {
-                let bytes = self.roots.iter().map(|root| root.port.written_by(requester)).sum();
-                let seen = self.roots.iter().map(|root| root.port.seen_at(requester)).max();
-                (bytes, seen.unwrap_or(Ticks::ZERO))
-            }
-            (Verb::Store, Partner::Peer { card, .. }) => {
-                self.card(card as usize).map_or((0, Ticks::ZERO), |card| card.accepted_from(requester))
-            }
-        }
     }
 
     /// Ends every lane and every transfer where it is and lets what is under way arrive.
@@ -497,8 +491,8 @@ impl Board {
     }
 
     /// What crossed the link of a card, downstream and upstream.
-    #[must_use]
-    pub fn crossed(&self, card: usize) -> (Crossed, Crossed) {
+    pub fn crossed(&mut self, card: usize) -> (Crossed, Crossed) {
+        self.hear_all();
         let up = self.endpoint_up[card];
         (self.directions[up ^ 1].transmitter.crossed, self.directions[up].transmitter.crossed)
     }
@@ -517,7 +511,7 @@ impl Board {
         }
         for direction in 0..self.directions.len() {
             self.directions[direction].transmitter.settle_all();
-            self.pass_on_dllps(direction);
+            self.hear(direction ^ 1);
         }
         let quiet_at = self.directions.iter().map(|direction| direction.transmitter.quiet_at()).max();
         self.now = self.now.max(quiet_at.unwrap_or(Ticks::ZERO));
@@ -557,6 +551,7 @@ impl Board {
             Port::Return(port) => self.receive_completion(port),
             Port::Completions => self.complete(),
             Port::Peers => self.take_peers(),
+            Port::Intake => self.take_in(),
             Port::Accept(card) => self.accept(card),
             Port::Issue(card) => self.issue(card),
             Port::Data(card) => self.take_data(card),
@@ -625,48 +620,6 @@ impl Board {
     }
 
     #[inline(never)]
-    fn take_at_root(&mut self, port: usize) {
-        let root = &mut self.roots[port].port;
-        if let Some((cost, because)) = root.accept(self.now, &mut self.memory, &mut self.slab) {
-            let (due, fetched, notice) = (root.accept_due(), root.answer_due(), root.notice.take());
-            let refused = root.refused.take();
-            self.set(Port::Take(port), due);
-            self.set(Port::Fetched(port), fetched);
-            self.give_back(2 * port + 1, cost, because);
-            if let Some(notice) = notice {
-                self.tell(notice);
-            }
-            if let Some(tlp) = refused {
-                self.note_refused(2 * port + 1, &tlp);
-            }
-        }
-    }
-
-    /// The core that called a card's driver is told.
-    fn tell(&mut self, notice: Notice) {
-        let card = usize::from(notice.requester.wrapping_sub(FIRST_CARD));
-        let Some(done) = self.engine(card).map(DmaEngine::done) else { return };
-        let number = self.callers[card];
-        self.cores[number].hear(notice, done);
-        self.schedule.set(number, self.cores[number].due());
-    }
-
-    #[inline(never)]
-    fn fetched(&mut self, port: usize) {
-        let (now, root, down) = (self.now, &mut self.roots[port].port, &mut self.directions[2 * port].transmitter);
-        let send = |tlp| {
-            down.offer(root_input::MEMORY, now, tlp);
-        };
-        root.answer(now, &mut self.memory, &mut self.slab, send);
-        let (due, refused) = (root.answer_due(), root.refused.take());
-        self.set(Port::Fetched(port), due);
-        self.refresh(2 * port);
-        if let Some(tlp) = refused {
-            self.note_refused(2 * port + 1, &tlp);
-        }
-    }
-
-    #[inline(never)]
     fn accept(&mut self, card: usize) {
         let accepted = self.endpoints[card].accept(self.now, &mut self.slab);
         let due = self.endpoints[card].accept_due().max(self.now);
@@ -678,15 +631,18 @@ impl Board {
             self.note_refused(up ^ 1, &accepted.tlp);
         }
         if accepted.rings {
-            let due = self.engine(card).map_or(Ticks::NEVER, DmaEngine::due);
+            let due = self.engine_mut(card).map_or(Ticks::NEVER, DmaEngine::due);
             self.set(Port::Issue(card), due);
         }
         if let Some(crossings) = &mut self.crossings {
             crossings.push(Crossing { at: accepted.at, tlp: accepted.tlp, head: accepted.head });
         }
-        self.refresh_queues(card);
+        if self.engine(card).is_some_and(DmaEngine::joins_queues) {
+            self.refresh_queues(card);
+        }
         if accepted.tlp.kind == TlpKind::MRd {
-            if let Some((at, refusal)) = accepted.refusal {
+            if accepted.is_refused {
+                let (at, refusal) = self.endpoints[card].refusal(self.now, &accepted.tlp);
                 self.offer(up, endpoint_input::ANSWERS, at, refusal);
             }
             for place in 0..self.endpoints[card].regions.len() {
@@ -726,10 +682,12 @@ impl Board {
     #[inline(never)]
     fn take_data(&mut self, card: usize) {
         let Some(engine) = &mut self.endpoints[card].dma else { return };
-        let _ = engine.take_data(self.now, &mut self.slab);
+        let matters = engine.take_data(self.now, &mut self.slab) || engine.joins_queues();
         let data_due = engine.data_due().max(self.now);
         self.set(Port::Data(card), data_due);
-        self.refresh_engine(card);
+        if matters {
+            self.refresh_engine(card);
+        }
     }
 
     #[inline(never)]

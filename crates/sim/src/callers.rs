@@ -1,29 +1,30 @@
-//! Several cores that call the drivers of several cards at once: who was done when, and what the others had moved by then.
+//! Several cores that call the drivers of several cards, or of several channels of one, at once: who was done when, and what the
+//! others had moved by then.
 
 use crate::board::Board;
 use crate::part::core::Core;
-use lanemark_machine::{Moved, Op, Plan, Together, Transfer};
+use lanemark_machine::{DmaCall, Moved, Op, Plan, Together};
 use lanemark_units::Ticks;
 
 /// What is watched of the lanes of a plan while they run; nothing unless each is a call for a card's transfers.
 #[derive(Debug)]
 pub(crate) struct Callers {
-    lanes: Vec<(usize, Transfer)>,
-    /// Bytes that each card had moved before.
+    lanes: Vec<(usize, DmaCall)>,
+    /// Bytes that each channel had moved before.
     before: Vec<u64>,
-    /// When the first core was done, and what each card had moved then.
+    /// When the first core was done, and what each channel had moved then.
     first: Option<(Ticks, Vec<u64>)>,
 }
 
 impl Callers {
     pub(crate) fn of(plan: &Plan, board: &Board) -> Callers {
         let called = plan.lanes.iter().filter_map(|lane| match lane.body.as_slice() {
-            [Op::Dma(call)] => Some((lane.core as usize, call.transfer)),
+            [Op::Dma(call)] => Some((lane.core as usize, *call)),
             _ => None,
         });
-        let lanes: Vec<(usize, Transfer)> = if plan.lanes.len() > 1 { called.collect() } else { Vec::new() };
+        let lanes: Vec<(usize, DmaCall)> = if plan.lanes.len() > 1 { called.collect() } else { Vec::new() };
         let lanes = if lanes.len() == plan.lanes.len() { lanes } else { Vec::new() };
-        let before = lanes.iter().map(|(_, transfer)| board.moved(transfer).0).collect();
+        let before = lanes.iter().map(|(_, call)| board.moved_by(call)).collect();
         Callers { lanes, before, first: None }
     }
 
@@ -43,7 +44,7 @@ impl Callers {
     }
 
     fn moved(&self, board: &Board) -> Vec<u64> {
-        let moved = |((_, transfer), before): (&(usize, Transfer), &u64)| board.moved(transfer).0 - before;
+        let moved = |((_, call), before): (&(usize, DmaCall), &u64)| board.moved_by(call) - before;
         self.lanes.iter().zip(&self.before).map(moved).collect()
     }
 

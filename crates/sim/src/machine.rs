@@ -1,8 +1,10 @@
 //! A simulated platform as a machine that answers plans.
 
+mod corrected;
 mod facts;
 mod failure;
 mod relay;
+mod tracing;
 
 use self::failure::Before;
 use crate::board::{Board, BoardError, Carried};
@@ -13,11 +15,11 @@ use crate::part::link::Crossed;
 use crate::part::program::stored_bytes;
 use crate::steady::Search;
 use lanemark_machine::{
-    Access, Cause, Confirmed, Descriptors, Direction, DmaCall, Facts, Lane, LinkUse, Machine, MachineError, Moved,
-    OnChannels, Op, Order, Partner, Pattern, Plan, Region, Sample, Samples, Span, Steady, Together, Trace, Traffic,
-    Transfer, Unsupported, Verb, Wait, Width, WriteRead,
+    Access, Cause, Confirmed, Descriptors, Direction, DmaCall, Facts, Lane, LinkUse, Machine, MachineError, Mishap,
+    Moved, OnChannels, Op, Order, Partner, Pattern, Plan, Region, Sample, Samples, Span, Steady, Together, Trace,
+    Traffic, Transfer, Unsupported, Verb, Wait, Width, WriteRead,
 };
-use lanemark_platform::{PeerWay, Platform, RegionKind as Kind};
+use lanemark_platform::{Mailbox, PeerWay, Platform, RegionKind as Kind};
 use lanemark_units::{MemoryType, Ticks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +54,8 @@ pub struct SimulatedMachine {
     tracing: Option<usize>,
     /// Whether a trace has DLLPs too.
     traces_dllps: bool,
+    /// The trace of what was run, if that failed.
+    trace_to_failure: Option<Trace>,
     /// Whether steady states are skipped, and what was.
     skips: bool,
     steady: Option<Steady>,
@@ -74,6 +78,7 @@ impl SimulatedMachine {
             logged: Vec::new(),
             tracing: None,
             traces_dllps: false,
+            trace_to_failure: None,
             skips: true,
             steady: None,
         })
@@ -90,7 +95,6 @@ impl SimulatedMachine {
     #[must_use]
     pub fn with_dllps(mut self, wanted: bool) -> SimulatedMachine {
         self.traces_dllps = wanted;
-        self.traces_dllps = wanted;
         self
     }
 
@@ -104,33 +108,6 @@ impl SimulatedMachine {
     /// The board, to look closer.
     pub fn board_mut(&mut self) -> &mut Board {
         &mut self.board
-    }
-
-    /// Runs `plan` as [`Machine::run`] does, and says what crossed which link and who waited for what in the last sample,
-    /// from its first timestamp until all was delivered: at most `most` frames and as many waits, the last ones.
-    ///
-    /// ```
-    /// use lanemark_machine::{Access, Op, Plan, Samples, Span, Stream, Verb, Width};
-    /// use lanemark_sim::SimulatedMachine;
-    /// use lanemark_units::{BarOffset, MemoryType};
-    /// let preset = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
-    /// let mut machine = SimulatedMachine::new(&preset).unwrap();
-    /// let at = BarOffset { bar: 0, offset: 0 };
-    /// let load = Stream::over(Verb::Load, Access::Plain(Width::B4), Span { at, len: 4, memory_type: MemoryType::Uc });
-    /// let plan = Plan::on_one_core(vec![Op::Stream(load)], 1);
-    /// let trace = machine.trace(&plan, &mut Samples::wanted(1), 100).unwrap();
-    /// assert_eq!(trace.frames.len(), 2); // MRd and CplD
-    /// assert_eq!(trace.links, ["card"]);
-    /// ```
-    ///
-    /// # Errors
-    /// As for `run`.
-    pub fn trace(&mut self, plan: &Plan, samples: &mut Samples, most: usize) -> Result<Trace, MachineError> {
-        self.tracing = Some(most);
-        let done = self.run(plan, samples);
-        self.tracing = None;
-        let trace = self.board.take_trace();
-        done.map(|()| trace)
     }
 
     fn unsupported(&self, what: impl Into<String>, because: impl Into<String>) -> Unsupported {
@@ -297,8 +274,13 @@ impl SimulatedMachine {
         if self.platform.driver.is_none() {
             return refused("its platform file has no section [driver]");
         }
-        if self.platform.mailbox(call.transfer.card).is_none() {
-            return refused("it needs a region of registers of 256 B, and lent memory of 256 KiB for each card");
+        let channels = self.platform.channels();
+        if call.channel >= channels {
+            let because = format!("its DMA engine has {channels} (dma.channels), counted from 0");
+            return Err(self.unsupported(format!("a driver call on channel {} of a card", call.channel), because));
+        }
+        if self.platform.mailbox(call.transfer.card, call.channel).is_none() {
+            return refused(Mailbox::NEEDS);
         }
         Ok(())
     }
@@ -382,7 +364,7 @@ impl SimulatedMachine {
         let card = first.card as usize;
         let Some(engine) = self.board.engine(card).filter(|engine| all_arrived && engine.is_done()) else {
             let waiting_for = self.board.engine(card).and_then(DmaEngine::waiting_for);
-            return Err(self.timeout(plan, waiting_for));
+            return Err(self.timeout(plan, waiting_for.or(Some(Cause::Transit))));
         };
         let (issue, waits) = (engine.issued_at().since(start), engine.waits);
         // Both ways, if it wrote and read.
@@ -463,15 +445,18 @@ impl SimulatedMachine {
         let first = plan.lanes[0].core as usize;
         let issue = self.board.core(first).issued_at().since(start);
         let mut waits = self.board.waits(first);
-        if let Some(engine) = calls(plan).next().and_then(|call| self.board.engine(call.transfer.card as usize)) {
-            // What the core calls the transfer was in part the engine's wait for its descriptors.
-            let fetching = engine.waits[Cause::Descriptor.index()].min(waits[Cause::Transfer.index()]);
+        let called = plan.lanes[0].body.iter().find_map(|op| if let Op::Dma(call) = op { Some(call) } else { None });
+        if let Some((call, engine)) =
+            called.and_then(|call| Some((call, self.board.engine(call.transfer.card as usize)?)))
+        {
+            // What the core calls the transfer was in part the channel's wait for its descriptors.
+            let fetching = engine.fetching(call.channel as usize).min(waits[Cause::Transfer.index()]);
             waits[Cause::Transfer.index()] -= fetching;
             waits[Cause::Descriptor.index()] += fetching;
         }
         // What is still gathered is written out after the second timestamp.
-        let ended = plan.lanes.iter().map(|lane| self.board.core(lane.core as usize).issued_at()).max();
-        self.board.run_until(ended.unwrap_or(start));
+        let last = plan.lanes.iter().map(|lane| self.board.core(lane.core as usize).issued_at()).max().unwrap_or(start);
+        self.board.run_until(last);
         for lane in &plan.lanes {
             self.board.flush(lane.core as usize);
         }
@@ -482,8 +467,10 @@ impl SimulatedMachine {
         }
         self.together = watch.ended(&self.board, start);
         let stores = plan.lanes.iter().flat_map(|lane| &lane.body).any(stores);
-        let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { issue };
-        Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { issue }) }, waits))
+        // Of several who call drivers, the last one knows.
+        let known = if calls(plan).next().is_some() { last.since(start) } else { issue };
+        let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { known };
+        Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { known }) }, waits))
     }
 
     /// Compares both ends of the only transfer: what the last pass wrote, or what was read with what there is.
@@ -631,7 +618,7 @@ impl Machine for SimulatedMachine {
             if lane.core >= self.facts.cores {
                 return Err(self.unsupported(
                     format!("core {}", lane.core),
-                    format!("it has {} cores, and each flow takes one", self.facts.cores),
+                    format!("it has {} cores, and each flow or thread takes one", self.facts.cores),
                 ));
             }
             if plan.lanes[..place].iter().any(|other| other.core == lane.core) {
@@ -658,14 +645,15 @@ impl Machine for SimulatedMachine {
                 return Err(self.unsupported("a relay by cards beside other steps", "cards keep its time themselves"));
             }
         }
-        let cards: Vec<u32> = calls(plan).map(|call| call.transfer.card).collect();
-        if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
-            return Err(
-                self.unsupported("two driver calls for one card at once", "its driver makes one call at a time")
-            );
+        let channels: Vec<[u32; 2]> = calls(plan).map(|call| [call.transfer.card, call.channel]).collect();
+        if (1..channels.len()).any(|place| channels[..place].contains(&channels[place])) {
+            let because = "its driver makes one call at a time on each channel; others may call on others";
+            return Err(self.unsupported("two driver calls for one channel of a card at once", because));
         }
         if plan.lanes.iter().any(|lane| lane.body.iter().filter(|op| matches!(op, Op::Dma(_))).count() > 1) {
-            return Err(self.unsupported("a core with several cards", "each core calls the driver of one card"));
+            return Err(
+                self.unsupported("a core with several cards", "each core calls the driver of one channel of one card")
+            );
         }
         if plan.before.iter().any(|op| matches!(op, Op::Dma(_))) {
             return Err(self.unsupported("a driver call before the first time stamp", "it is what is timed"));
@@ -682,11 +670,15 @@ impl Machine for SimulatedMachine {
         }
         done
     }
+
+    fn mishaps(&self) -> Vec<Mishap> {
+        self.board.mishaps(&self.platform)
+    }
 }
 
 impl SimulatedMachine {
     /// What crossed the link of the card that the first lane is about, both ways.
-    fn crossed(&self, plan: &Plan) -> [Crossed; 2] {
+    fn crossed(&mut self, plan: &Plan) -> [Crossed; 2] {
         let called = calls(plan).map(|call| call.transfer.card);
         let relayed = relay::relay(plan).and_then(|relay| relay.cards.first().copied());
         let card = jobs(plan).map(|(transfer, _)| transfer.card).chain(called).next().or(relayed).unwrap_or(0);
@@ -721,6 +713,8 @@ impl SimulatedMachine {
             ..plan.clone()
         });
         for _ in 0..samples.count_wanted() {
+            // If it fails before the sample, that is what there is to see.
+            self.observe()?;
             if let Some(before) = &before {
                 self.run_passes(before, 1)?;
             }
@@ -729,13 +723,9 @@ impl SimulatedMachine {
             }
             // What is still owed of the sample before is not of this one.
             self.board.settle();
-            if let Some(most) = self.tracing {
-                self.board.observe(&self.platform, most).map_err(|error| self.unsupported("a trace", error.because))?;
-                if self.traces_dllps {
-                    self.board.observe_dllps(most);
-                }
-            }
+            self.observe()?;
             let (before, unused) = (self.crossed(plan), self.board.carried());
+            let repaired = self.corrected();
             let (sample, waited) = self.run_passes(plan, plan.passes)?;
             let after = self.crossed(plan);
             for (before, after) in before.into_iter().zip(after) {
@@ -744,9 +734,13 @@ impl SimulatedMachine {
                 traffic.completion_tlps += after.completions - before.completions;
                 traffic.payload_bytes += after.payload_bytes - before.payload_bytes;
             }
+            // Where nobody looked when the first was done, it is what they carried until the last was.
+            let is_common = self.carried.is_some();
             let used = self.carried.take().unwrap_or_else(|| self.board.carried());
-            let span = self.together.as_ref().map_or(sample.delivered, |together| together.common);
+            let span = if is_common { self.together.as_ref().map(|together| together.common) } else { None };
+            let span = span.unwrap_or(sample.delivered);
             self.add_links(samples, span, &unused, &used);
+            self.add_corrected(samples, &repaired);
             if let Some(Op::Transfer(transfer)) = plan.lanes[0].body.first()
                 && let Some(engine) = self.board.engine(transfer.card as usize)
             {

@@ -18,6 +18,8 @@ pub(crate) enum Port {
     Completions,
     /// What comes up for reads of peers that the root complex makes.
     Peers,
+    /// What comes up to a root complex that takes one request at a time.
+    Intake,
     /// The receive buffer of an endpoint.
     Accept(usize),
     /// The next request of an endpoint's DMA engine.
@@ -40,6 +42,7 @@ pub(crate) struct Places {
     root_ports: usize,
     completions: usize,
     peers: usize,
+    intake: usize,
     endpoints: usize,
     regions: usize,
     timeouts: usize,
@@ -71,6 +74,8 @@ impl Places {
         table.push(Port::Completions);
         let peers = table.len();
         table.push(Port::Peers);
+        let intake = table.len();
+        table.push(Port::Intake);
         let at_endpoints = table.len();
         for card in 0..endpoints {
             table.extend([Port::Accept(card), Port::Issue(card), Port::Data(card), Port::Carry(card)]);
@@ -79,7 +84,8 @@ impl Places {
         let timeouts = table.len();
         table.push(Port::Timeouts);
         let endpoints = at_endpoints;
-        let places = Places { requests, send, root_ports: at_root, completions, peers, endpoints, regions, timeouts };
+        let root_ports = at_root;
+        let places = Places { requests, send, root_ports, completions, peers, intake, endpoints, regions, timeouts };
         (places, table)
     }
 
@@ -96,6 +102,7 @@ impl Places {
             Port::Return(port) => self.root_ports + OF_ROOT_PORT * port + 2,
             Port::Completions => self.completions,
             Port::Peers => self.peers,
+            Port::Intake => self.intake,
             Port::Accept(card) => of_endpoint(card),
             Port::Issue(card) => of_endpoint(card) + 1,
             Port::Data(card) => of_endpoint(card) + 2,

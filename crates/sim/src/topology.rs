@@ -5,15 +5,16 @@ use crate::noticed::PortLimit;
 use crate::part::credit::{Credits, Pool};
 use crate::part::dllp::Skp;
 use crate::part::dma_engine::{self, DmaEngine};
+use crate::part::driver::mailboxes;
 use crate::part::endpoint::{self, Endpoint, RegionSpec};
 use crate::part::link::{self, Transmitter};
 use crate::part::pace::Pace;
 use crate::part::root_port::{self, RootPort};
 use crate::part::route::{Range, Routes};
 use crate::part::switch::{self, Switch};
-use crate::part::{fifo, interconnect};
+use crate::part::{fifo, interconnect, registers};
 use crate::ports::{endpoint_input, root_input};
-use lanemark_platform::{Dma, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, upper_port};
+use lanemark_platform::{DmaWay, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, Registers, upper_port};
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 
@@ -297,13 +298,14 @@ impl Builder<'_> {
         let mps_bytes = self.platform.mps_bytes_of(&upper_port(ROOT, self.name_of(below)));
         let rcb = Rcb::new(link.rcb_bytes.value).ok_or("its read completion boundary is unknown")?;
         let Some(memory) = &self.platform.memory else {
-            let (read, write) = (Ticks::ZERO, Ticks::ZERO);
+            let (read, cached_read, write) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
             let (read_request, write_tlp) = (Ticks::ZERO, Ticks::ZERO);
             let completion_bytes = mps_bytes;
             return Ok(root_port::Spec {
                 address: 0,
                 len: 0,
                 read,
+                cached_read,
                 read_request,
                 write,
                 write_tlp,
@@ -319,6 +321,7 @@ impl Builder<'_> {
             address: memory.address_bytes.value,
             len: memory.size_bytes.value,
             read: memory.read_ns.value,
+            cached_read: memory.cached_read_ns.value,
             read_request: memory.read_request_ns.value,
             write: memory.write_ns.value,
             write_tlp: memory.write_tlp_ns.value,
@@ -348,8 +351,8 @@ impl Builder<'_> {
                 write_bytes: dma.write_bytes.value.min(mps_bytes),
                 beat_bytes: dma.beat_bytes.value,
                 beat: dma.beat_ns.value,
-                read: read_pace(platform, dma),
-                write: write_pace(platform, dma),
+                read: pace(dma.read_request_ns.value, platform.dma_read.as_ref().map(DmaWay::from)),
+                write: pace(dma.write_request_ns.value, platform.dma_write.as_ref().map(DmaWay::from)),
                 start: dma.start_ns.value,
                 descriptor_bytes: u64::from(dma.descriptor_bytes.value),
                 descriptor: dma.descriptor_ns.value,
@@ -358,40 +361,51 @@ impl Builder<'_> {
                 id_based: dma.id_based_ordering.value,
                 egress,
                 ingress,
-                mailbox: platform.mailbox(number as u32),
+                mailboxes: mailboxes(platform, number as u32),
                 descriptor_entry_bytes: u64::from(dma.descriptor_entry_bytes.value),
                 prefetch_descriptors: dma.prefetch_descriptors.value as u16,
                 channels: dma.channels.value as usize,
+                tick: platform.registers.as_ref().map_or(Ticks(1), tick),
                 queues: platform.fifos.as_ref().map(queues),
+                vectors: platform.vector_table(number as u32),
             })
         });
         let fifos = platform.fifos.as_ref();
         let queued = fifos.and_then(|fifos| platform.regions.iter().position(|region| region.name == fifos.ep_rx));
-        Ok(Endpoint::new(endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued }, regions, engine))
+        let registers = registers(platform);
+        let spec = endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued, registers };
+        Ok(Endpoint::new(spec, regions, engine))
     }
 }
 
-fn read_pace(platform: &Platform, dma: &Dma) -> Pace {
-    let alone = Pace::of(dma.read_request_ns.value);
-    platform.dma_read.as_ref().map_or(alone, |way| Pace {
-        chunk_bytes: way.chunk_bytes.value.into(),
-        chunk: way.chunk_ns.value,
-        segment_bytes: way.segment_bytes.value,
-        segment: way.segment_ns.value,
-        many_lines: way.many_lines_ns.value,
+/// What a request of one direction takes besides its beats.
+fn pace(request: Ticks, way: Option<DmaWay>) -> Pace {
+    let alone = Pace::of(request);
+    way.map_or(alone, |DmaWay { chunk_bytes, chunk, segment_bytes, segment, many_lines }| Pace {
+        chunk_bytes,
+        chunk,
+        segment_bytes,
+        segment,
+        many_lines,
         ..alone
     })
 }
 
-fn write_pace(platform: &Platform, dma: &Dma) -> Pace {
-    let alone = Pace::of(dma.write_request_ns.value);
-    platform.dma_write.as_ref().map_or(alone, |way| Pace {
-        chunk_bytes: way.chunk_bytes.value.into(),
-        chunk: way.chunk_ns.value,
-        segment_bytes: way.segment_bytes.value,
-        segment: way.segment_ns.value,
-        many_lines: way.many_lines_ns.value,
-        ..alone
+/// One tick of a card's clock.
+fn tick(registers: &Registers) -> Ticks {
+    Ticks::from_ns(1.0 / registers.clock_ghz.value).unwrap_or(Ticks(1))
+}
+
+/// Which registers of a card are what.
+fn registers(platform: &Platform) -> Option<registers::Spec> {
+    let registers = platform.registers.as_ref()?;
+    let place = platform.regions.iter().position(|region| region.name == registers.region)?;
+    let range = |start: u64, bytes: u64| start..start + bytes;
+    Some(registers::Spec {
+        place,
+        timers: range(registers.timer_offset_bytes.value, Registers::timer_bytes(platform.channels())),
+        users: range(registers.user_offset_bytes.value, registers.user_bytes.value),
+        tick: tick(registers),
     })
 }
 

@@ -18,7 +18,7 @@ fn call(bytes: u64) -> DmaCall {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
     let partner = Partner::Host;
     let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes, count: 1, window, under_way: None };
-    DmaCall { transfer, share: Share::Doorbell, descriptors: UC, completion: Completion::Flag }
+    DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors: UC, completion: Completion::Flag }
 }
 
 fn plan(calls: &[DmaCall]) -> Plan {
@@ -135,7 +135,7 @@ fn every_kind_of_call_moves_its_bytes_and_the_next_begins_when_it_is_over() {
             for descriptors in [UC, wc, Descriptors::Fetched] {
                 for completion in Completion::ALL {
                     let transfer = Transfer { verb, bytes: 5000, count: 3, ..call(0).transfer };
-                    let asked = DmaCall { transfer, share, descriptors, completion };
+                    let asked = DmaCall { transfer, channel: 0, share, descriptors, completion };
                     let samples = run(&platform("8B", &[]), &[asked]);
                     let confirmed = samples.confirmed.unwrap();
                     assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (15_000, 15_000), "{asked:?}");

@@ -3,8 +3,8 @@
 mod stage;
 
 use lanemark_machine::{
-    BusError, Completion, Descriptors, DmaCall, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Share,
-    Transfer, Verb, Window,
+    BusError, Completion, Descriptors, Direction, DmaCall, Machine, MachineError, Op, Partner, Pattern, Plan, Samples,
+    Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::part::memory::first_byte;
@@ -408,6 +408,118 @@ fn what_a_link_repairs_is_counted_and_is_no_error() {
 }
 
 #[test]
+fn errors_that_links_repair_are_in_the_samples_by_port_and_those_of_a_warm_up_are_not() {
+    let mut machine = SimulatedMachine::new(&platform("8B", &[("link.tlps_per_error", 2.0)])).unwrap();
+    let mut samples = Samples::wanted(2);
+    let mut plan = moves(Verb::Store);
+    plan.warmup_passes = 1;
+    machine.run(&plan, &mut samples).unwrap();
+    let all: Vec<_> =
+        machine.board_mut().corrected().map(|(port, error, count)| (port.to_owned(), error, count)).collect();
+    let ports = |samples: &Samples| -> Vec<_> {
+        samples.corrected.iter().map(|found| (found.port.clone(), found.error)).collect()
+    };
+    assert_eq!(ports(&samples), all.iter().map(|(port, error, _)| (port.clone(), *error)).collect::<Vec<_>>());
+    assert!(samples.corrected.iter().zip(&all).any(|(found, all)| 0 < found.count && found.count < all.2), "{all:?}");
+    let rolled = ("card".to_owned(), AerError::ReplayNumRollover);
+    assert!(ports(&samples).contains(&rolled), "{:?}", samples.corrected);
+    assert_eq!(status(&machine, "card").1, ["BadDLLP", "Rollover", "Timeout"]);
+    let mut clean = Samples::wanted(1);
+    SimulatedMachine::new(&platform("8B", &[])).unwrap().run(&plan, &mut clean).unwrap();
+    assert_eq!(clean.corrected, []);
+}
+
+/// What is said of the only fault of a machine; empty if it has happened.
+fn missed(machine: &SimulatedMachine) -> String {
+    let [mishap] = &machine.mishaps()[..] else { panic!("one fault") };
+    mishap.because_not.clone().unwrap_or_default()
+}
+
+#[test]
+fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happened_to() {
+    for (kind, some) in
+        [("poisoned", "TLPs with data"), ("unsupported", "requests"), ("no_credits", "TLPs"), ("link_down", "TLPs")]
+    {
+        let mut behind = machine(&format!("{kind}@root/card:33"));
+        assert!(missed(&behind).starts_with("no ") && missed(&behind).ends_with(" until all was over at 0 ns"));
+        works(&mut behind, &moves(Verb::Store));
+        assert!(
+            missed(&behind).starts_with(&format!("only 32 {some} came to root/card until ")),
+            "{}",
+            missed(&behind)
+        );
+        let mut last = machine(&format!("{kind}@root/card:32"));
+        let _ = fails(&mut last, &moves(Verb::Store));
+        assert_eq!(missed(&last), "", "{kind}");
+        assert_eq!(last.mishaps()[0].to_string(), format!("{kind}@root/card:32 went wrong by --fault"));
+    }
+    let mut never = machine("stuck@root/card:1");
+    works(&mut never, &moves(Verb::Store));
+    assert!(missed(&never).starts_with("no read came to root/card until all was over at "), "{}", missed(&never));
+}
+
+#[test]
+fn a_link_that_goes_down_later_or_while_nothing_is_on_it_had_no_effect() {
+    let mut later = machine("link_down@card:900000ns");
+    works(&mut later, &moves(Verb::Store));
+    assert!(missed(&later).starts_with("all was over at "), "{}", missed(&later));
+    let mut between = machine("link_down@card:0ns+1ns");
+    works(&mut between, &loads(8));
+    assert_eq!(missed(&between), "nothing was sent over that link while it was down");
+}
+
+#[test]
+fn of_two_faults_that_meet_in_one_tlp_the_first_has_it_and_the_other_says_so() {
+    let platform = with("poisoned@root/card:3", &[]).with_fault("ecrc@root/card:3".parse().unwrap()).unwrap();
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    assert_eq!(fails(&mut machine, &moves(Verb::Store)).error, Some(AerError::PoisonedTlp));
+    let because: Vec<_> = machine.mishaps().into_iter().map(|mishap| mishap.because_not).collect();
+    assert_eq!(because, [None, Some("another fault had its TLP".to_owned())]);
+}
+
+#[test]
+fn the_time_of_a_descriptor_that_does_not_come_counts_from_its_request() {
+    let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
+    let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
+    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, under_way: None };
+    let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors: Descriptors::Fetched, completion });
+    let mut machine = machine("stuck@root/card");
+    let (trace, done) = machine.trace_to_the_end(&Plan::on_one_core(vec![call], 1), &mut Samples::wanted(1), 1000);
+    let Err(MachineError::Bus(error)) = done else { panic!("{done:?}") };
+    let read = trace.frames.iter().find(|frame| frame.direction == Direction::Upstream).unwrap();
+    // Its header takes a beat of 4 ns, and 50 ns to the link.
+    assert_eq!(error.at + ns(4 + 50), read.starts + ns(50_000_000));
+}
+
+#[test]
+fn an_engine_in_a_pause_is_waited_for_and_no_instruction() {
+    let changes = [("dma_write.segment_bytes", 128.0), ("dma_write.segment_ns", 1e6)];
+    let mut machine = SimulatedMachine::new(&platform("8B", &changes)).unwrap();
+    let plan = Plan { timeout: ns(5000), ..moves(Verb::Store) };
+    let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
+    assert!(error.contains("waiting for the device's DMA engine makes requests no faster"), "{error}");
+}
+
+#[test]
+fn a_run_that_fails_leaves_a_trace_up_to_that_and_one_that_fails_in_its_warm_up_too() {
+    for warmup_passes in [0, 1] {
+        let mut machine = machine("poisoned@card:3");
+        let plan = Plan { warmup_passes, ..moves(Verb::Load) };
+        let (trace, done) = machine.trace_to_the_end(&plan, &mut Samples::wanted(1), 1000);
+        assert!(matches!(done, Err(MachineError::Bus(_))));
+        // The poisoned completion, and what came to its end behind it.
+        let came = trace.frames.iter().filter(|frame| frame.direction == Direction::Downstream).count();
+        assert!(came > 3 && came < 33, "{came}");
+        let (_, done) = machine.trace_to_the_end(&plan, &mut Samples::wanted(1), 1000);
+        assert!(done.is_ok());
+    }
+    let mut late = SimulatedMachine::new(&platform("8B", &[])).unwrap();
+    let plan = Plan { timeout: ns(10), ..loads(8) };
+    let (trace, done) = late.trace_to_the_end(&plan, &mut Samples::wanted(1), 1000);
+    assert!(matches!(done, Err(MachineError::Timeout { .. })) && !trace.frames.is_empty());
+}
+
+#[test]
 fn a_driver_that_waits_for_a_card_is_told_what_went_wrong_with_its_transfer() {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     for (verb, fault, descriptors, bit) in [
@@ -420,7 +532,7 @@ fn a_driver_that_waits_for_a_card_is_told_what_went_wrong_with_its_transfer() {
     ] {
         let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
         let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, under_way: None };
-        let call = Op::Dma(DmaCall { transfer, share, descriptors, completion });
+        let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors, completion });
         let plan = Plan::on_one_core(vec![call], 1);
         let mut machine = machine(fault);
         let error = fails(&mut machine, &plan);

@@ -110,6 +110,9 @@ fn where_it_does_not_apply_the_reason_is_told() {
     at_random.link.passing.value = Passing::Random;
     let mut relaxed = rosta();
     relaxed.dma.as_mut().unwrap().relaxed_ordering.value = true;
+    let assumed = || Origin::Assumed("a cache".to_owned());
+    let cached = rosta().with("memory.cache_bytes", 65536.0, assumed()).unwrap();
+    let cached = cached.with("memory.cached_read_ns", 100.0, assumed()).unwrap();
     let somewhere = Transfer {
         window: Window { pattern: Pattern::Random, ..host(Verb::Store, many).window },
         ..host(Verb::Store, many)
@@ -121,6 +124,7 @@ fn where_it_does_not_apply_the_reason_is_told() {
         (&damaged, vec![write(writes(1, many))], Unsteady::Errors),
         (&at_random, vec![write(writes(1, many))], Unsteady::RandomPassing),
         (&plain, vec![write(somewhere)], Unsteady::RandomPlaces),
+        (&cached, vec![write(host(Verb::Load, many))], Unsteady::Cached),
         (&plain, vec![Op::WriteRead(same)], Unsteady::SharedBytes),
         (&plain, vec![write(writes(2, many)), write(Transfer { card: 1, ..writes(2, many) })], Unsteady::SharedBytes),
         (
@@ -182,10 +186,11 @@ fn what_the_root_complex_sends_on_whole_is_skipped_and_what_it_splits_is_not() {
     // Those below one switch do not come there.
     let near = Transfer { verb: Verb::Load, ..writes(1, 5000) };
     let whole = apart().with("root_complex.peer_read_bytes", 0.0, Origin::Assumed("whole".to_owned())).unwrap();
-    for (platform, transfer) in [(apart(), near), (apart(), writes(4, 5000)), (whole, read)] {
-        let (quick, steady) = skipping(&platform, &[Op::Transfer(transfer)]);
+    let split = apart();
+    for (platform, transfer) in [(&split, near), (&split, writes(4, 5000)), (&whole, read)] {
+        let (quick, steady) = skipping(platform, &[Op::Transfer(transfer)]);
         assert!(steady.skipped > 2000, "{transfer:?}: {steady:?}");
-        assert_eq!(quick, in_detail(&platform, &[Op::Transfer(transfer)]).0, "{transfer:?}");
+        assert_eq!(quick, in_detail(platform, &[Op::Transfer(transfer)]).0, "{transfer:?}");
     }
 }
 
@@ -248,4 +253,28 @@ fn registers_that_reading_clears_are_read_one_by_one() {
     let region = rosta().region_at(0, 8 << 20, 128).unwrap().name.clone();
     machine.board_mut().region_of_mut(1, &region).unwrap().clear_on_read(0);
     assert_eq!(run(machine, &[Op::Transfer(read)]).1.because, Some(Unsteady::Registers));
+}
+
+/// Slower than the links, in the midst of what they carry, and faster; below one root port and two.
+#[test]
+fn a_root_complex_that_takes_one_request_at_a_time_is_part_of_the_state() {
+    for request_ns in [5.0, 77.0, 150.25] {
+        for platform in [rosta(), apart()] {
+            let origin = Origin::Assumed("a root complex".to_owned());
+            let mut platform = platform.with("root_complex.request_ns", request_ns, origin).unwrap();
+            platform.link.skp.value = false;
+            let other =
+                Transfer { card: 4, window: Window { offset: 4 << 20, ..host(Verb::Load, 0).window }, ..writes(1, 0) };
+            for ops in [
+                vec![host(Verb::Store, 20_000)],
+                vec![host(Verb::Load, 20_000)],
+                vec![host(Verb::Store, 20_000), Transfer { partner: Partner::Host, count: 20_000, ..other }],
+            ] {
+                let ops: Vec<Op> = ops.into_iter().map(Op::Transfer).collect();
+                let (quick, steady) = skipping(&platform, &ops);
+                assert!(steady.skipped > 10_000, "{request_ns} ns, {ops:?}: {steady:?}");
+                assert_eq!(quick, in_detail(&platform, &ops).0, "{request_ns} ns, {ops:?}");
+            }
+        }
+    }
 }

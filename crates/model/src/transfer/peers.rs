@@ -1,4 +1,4 @@
-//! What reads of a peer meet that reads of host memory do not: a root complex between, and credits of many links.
+//! What reads of a peer meet that reads of host memory do not: a root complex between.
 
 use super::{Way, in_dws};
 use crate::path::Path;
@@ -36,19 +36,32 @@ impl Way<'_> {
 
     /// Whether these are reads of a peer that go by the root complex, where pieces, tags, credits and what acknowledges them
     /// are in each other's way: no term has all of that.
-    pub(super) fn reads_by_root(&self) -> bool {
+    pub(super) fn goes_by_root(&self) -> bool {
         let (Partner::Peer { card, .. }, Verb::Load) = (self.transfer.partner, self.transfer.verb) else {
             return false;
         };
         self.platform.peer_way(self.transfer.card as usize, card as usize) == Some(PeerWay::ByRoot)
     }
 
-    /// From a read that the root complex makes for a card until it is answered there.
+    /// From a read that the root complex makes for a card until the next one goes with its tag.
     pub(super) fn root_loop(&self, piece: Chunk, at_end: Ticks) -> Option<Ticks> {
         let Partner::Peer { card, .. } = self.transfer.partner else { return Some(Ticks::ZERO) };
         let (down, up) = (Path::down(self.platform, card)?, Path::up(self.platform, card)?);
         let back = up.unloaded(3, in_dws(piece).min(self.payload_bytes));
-        Some(down.unloaded(self.header_dw, 0) + at_end + self.platform.endpoint.egress_ns.value + back)
+        let until_answered = down.unloaded(self.header_dw, 0) + at_end + self.platform.endpoint.egress_ns.value + back;
+        // Below the same root port, the next one goes behind what is sent on of this one's answer.
+        Some(until_answered + if self.turns_at_root(card) { self.forward() } else { Ticks::ZERO })
+    }
+
+    /// What the root complex takes to send something on.
+    fn forward(&self) -> Ticks {
+        self.platform.root_complex.peer_forward_ns.value
+    }
+
+    /// Whether the other card is below the same root port.
+    fn turns_at_root(&self, other: u32) -> bool {
+        let there = Path::between(self.platform, self.transfer.card, other);
+        there.is_some_and(|there| (0..there.hops.len()).any(|place| there.turns_at(place)))
     }
 
     /// Of the way of a read through a root complex, what is before that and behind it; of its own data, the least.
@@ -56,23 +69,15 @@ impl Way<'_> {
         if !self.is_split_at_root() {
             return Ticks::ZERO;
         }
-        let root = self.platform.root_complex.peer_forward_ns.value;
+        let Partner::Peer { card: other, .. } = self.transfer.partner else { return Ticks::ZERO };
         let card = self.transfer.card;
         let (Some(up), Some(down)) = (Path::up(self.platform, card), Path::down(self.platform, card)) else {
             return Ticks::ZERO;
         };
         let endpoint = &self.platform.endpoint;
-        let there = endpoint.egress_ns.value + up.unloaded(self.header_dw, 0) + root;
-        there + root + down.unloaded(3, 4) + endpoint.ingress_ns.value + self.beats(3, 4)
-    }
-
-    /// How long as many reads of a peer wait for credits of the link where that is longest.
-    pub(super) fn waits_for_read_credits(&self, reads: f64) -> f64 {
-        let (Partner::Peer { card, .. }, Verb::Load) = (self.transfer.partner, self.transfer.verb) else { return 0.0 };
-        let Some(to) = Path::between(self.platform, self.transfer.card, card) else { return 0.0 };
-        let waits = to
-            .read_credits(self.header_dw)
-            .map(|(granted, round_trip)| ((reads - 1.0) / f64::from(granted)).floor().max(0.0) * round_trip.as_ns());
-        waits.fold(0.0, f64::max)
+        let there = endpoint.egress_ns.value + up.unloaded(self.header_dw, 0) + self.forward();
+        // What is sent on before the next one goes is part of how long that one's tag is held.
+        let sent_on = if self.turns_at_root(other) { Ticks::ZERO } else { self.forward() };
+        there + sent_on + down.unloaded(3, 4) + endpoint.ingress_ns.value + self.beats(3, 4)
     }
 }

@@ -63,6 +63,15 @@ impl FaultKind {
     }
 }
 
+impl Fault {
+    /// Who told it: `--fault` of a command line, or its section of a file.
+    #[must_use]
+    pub fn told_by(&self) -> String {
+        // No name in a file has this character.
+        if self.name.contains('@') { "--fault".to_owned() } else { format!("fault.{} of its file", self.name) }
+    }
+}
+
 /// A text that is no fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
@@ -118,6 +127,9 @@ fn parse(text: &str) -> Result<Fault, String> {
             tlp = f64::from(start.parse::<u32>().map_err(wrong)?);
         }
         down_ns = span.map_or(Ok(0.0), time)?;
+        if span.is_some() && down_ns == 0.0 {
+            return Err("'+0ns' is no time at all: leave it out for a link that stays down".to_owned());
+        }
     }
     Ok(Fault {
         name: text.to_owned(),
@@ -204,6 +216,7 @@ mod tests {
             }
         }
         assert_eq!("abort@card:1".parse::<Fault>().unwrap().to_string(), "abort@card");
+        assert_eq!("abort@card:1".parse::<Fault>().unwrap().told_by(), "--fault");
     }
 
     #[test]
@@ -216,6 +229,8 @@ mod tests {
             ("poisoned@card:0", "its tlp must be a whole number from 1"),
             ("poisoned@card:-1ns", "its at_ns must be nanoseconds from 0"),
             ("link_down@card:5ns+5", "'5' is no time in ns"),
+            ("link_down@card:3+0ns", "'+0ns' is no time at all: leave it out for a link that stays down"),
+            ("link_down@card:5ns+0.0ns", "'+0ns' is no time at all"),
         ] {
             assert!(refused(text).starts_with(&format!("'{text}' is no fault: {because}")), "{}", refused(text));
         }

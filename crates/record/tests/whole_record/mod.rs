@@ -1,9 +1,10 @@
 //! A record in which every type of the format is there at least once.
 
 use lanemark_record::{
-    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CurvePoint, Delivery, Detail, Direction, Doubt, DoubtKind,
-    Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse, Origins, Quantity, RawSamples,
-    Reach, Record, SCHEMA, Skipped, Steady, Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
+    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail, Direction,
+    Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse, Origins,
+    Quantity, RawSamples, Reach, Record, SCHEMA, Skipped, Steady, Summary, Target, TargetKind, Tlps, Tool, WaitShare,
+    Way,
 };
 
 pub fn whole_record() -> Record {
@@ -73,6 +74,7 @@ pub fn whole_record() -> Record {
                 dllp_share_percent: 0.25,
                 payload_rate_bytes_per_s: 1e9,
             }],
+            corrected: vec![CorrectedErrors { port: "root/card".to_owned(), error: "BadTLP".to_owned(), count: 3 }],
             tlps: Some(Tlps { writes: 1, reads: 2, completions: 3, payload_bytes: 4 }),
             bytes: Some(Bytes { claimed_bytes: 64, confirmed_bytes: 64 }),
             timer_cost_ns: -0.0,

@@ -16,8 +16,8 @@ pub struct Carried {
 
 impl Board {
     /// What each direction of each link carried until now, link after link, that down first.
-    #[must_use]
-    pub fn carried(&self) -> Vec<Carried> {
+    pub fn carried(&mut self) -> Vec<Carried> {
+        self.hear_all();
         let of = |line: &Direction| {
             let [tlps, dllps] = line.transmitter.carried(self.now);
             Carried { tlps, dllps, payload_bytes: line.transmitter.crossed.payload_bytes }

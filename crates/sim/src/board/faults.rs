@@ -21,6 +21,8 @@ use lanemark_wire::FlowClass;
 use lanemark_wire::config::AerError;
 use std::collections::BTreeMap;
 
+mod mishap;
+
 /// What becomes of a TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -35,6 +37,8 @@ enum Fate {
 /// A fault of the platform, on its way to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Armed {
+    /// Which of the platform's, from 0.
+    number: usize,
     kind: FaultKind,
     /// The direction whose receiver is the port.
     direction: usize,
@@ -50,13 +54,16 @@ struct Armed {
     is_over: bool,
     /// Whether somebody has noticed.
     is_noticed: bool,
+    /// Whether another fault had the TLP that it was to happen to.
+    is_eclipsed: bool,
 }
 
 impl Armed {
-    fn new(fault: &Fault, ports: &[[PortLimit; 2]]) -> Option<Armed> {
+    fn new(number: usize, fault: &Fault, ports: &[[PortLimit; 2]]) -> Option<Armed> {
         let kind = fault.kind.value;
         let (left, from, down) = (fault.tlp.value, fault.at_ns.value, fault.down_ns.value);
         Some(Armed {
+            number,
             kind,
             direction: ports.iter().position(|[_, to]| to.name == fault.port)?,
             left,
@@ -66,6 +73,7 @@ impl Armed {
             since: (kind.is_of_link() && left == 1).then_some(from),
             is_over: false,
             is_noticed: false,
+            is_eclipsed: false,
         })
     }
 
@@ -182,7 +190,8 @@ impl Faults {
     pub(crate) fn new(platform: &Platform, ports: &[[PortLimit; 2]]) -> Option<Box<Faults>> {
         let timeouts =
             [platform.root_complex.completion_timeout_ns.value, platform.endpoint.completion_timeout_ns.value];
-        let mut armed: Vec<Armed> = platform.faults.iter().filter_map(|fault| Armed::new(fault, ports)).collect();
+        let each = platform.faults.iter().enumerate();
+        let mut armed: Vec<Armed> = each.filter_map(|(number, fault)| Armed::new(number, fault, ports)).collect();
         // What is lost on a link has nothing else happen to it.
         armed.sort_by_key(|fault| !fault.kind.is_of_link());
         (!armed.is_empty()).then(|| Box::new(Faults { armed, timeouts, ..Faults::default() }))
@@ -206,7 +215,9 @@ impl Board {
         // Every fault counts every TLP; of those that meet in one, the first has it.
         let mut fate = None;
         for fault in &mut self.faults.as_mut()?.armed {
-            fate = fate.or(fault.fate(direction, now, sent, ends_here));
+            let its = fault.fate(direction, now, sent, ends_here);
+            fault.is_eclipsed |= its.is_some() && fate.is_some() && fault.is_over;
+            fate = fate.or(its);
         }
         match fate {
             None => Some(sent.tlp),
@@ -412,9 +423,11 @@ impl Board {
     }
 
     /// Errors that links have repaired since the last reset: which port counted which, and how many. A TLP that came damaged
-    /// is a Bad TLP of its receiver; if its `Nak` was damaged too, its sender has a Bad DLLP and a replay timer that ended.
+    /// is a Bad TLP of its receiver; if its `Nak` was damaged too, its sender has a Bad DLLP and a replay timer that ended. The
+    /// fourth replay in a row is a rollover of `REPLAY_NUM`. Nobody has a Receiver Error: which symbols were wrong is not
+    /// simulated.
     ///
-    /// Source: PCI Express Base Specification 6.0, sections 3.6.2.2 and 3.6.3.1.
+    /// Source: PCI Express Base Specification 6.0, sections 3.6.2.1, 3.6.2.2 and 3.6.3.1.
     pub fn corrected(&self) -> impl Iterator<Item = (&str, AerError, u64)> {
         let each = self.directions.iter().zip(&self.ports).flat_map(|(direction, [from, to])| {
             let crossed = direction.transmitter.crossed;
@@ -422,6 +435,7 @@ impl Board {
                 (to.name.as_str(), AerError::BadTlp, crossed.replays),
                 (from.name.as_str(), AerError::BadDllp, crossed.replay_timeouts),
                 (from.name.as_str(), AerError::ReplayTimerTimeout, crossed.replay_timeouts),
+                (from.name.as_str(), AerError::ReplayNumRollover, crossed.rollovers),
             ]
         });
         each.filter(|(.., count)| *count > 0)

@@ -1,6 +1,6 @@
 //! How a board moves TLPs and DLLPs over its links: who has room again, and who is at the other end.
 
-use super::{Board, FIRST_CARD, OUTSIDE};
+use super::Board;
 use crate::observer::Went;
 use crate::part::credit::Cost;
 use crate::part::dllp::DllpKind;
@@ -15,7 +15,10 @@ use lanemark_wire::config::AerError;
 impl Board {
     #[inline]
     pub(super) fn refresh(&mut self, direction: usize) {
-        let due = self.directions[direction].transmitter.due();
+        let mut due = self.directions[direction].transmitter.due();
+        if due.awaits_dllp && self.hear(direction) {
+            due = self.directions[direction].transmitter.due();
+        }
         let awaited = std::mem::replace(&mut self.directions[direction].awaits_dllp, due.awaits_dllp);
         self.set_send(direction, due.at);
         if awaited || due.awaits_dllp {
@@ -33,24 +36,46 @@ impl Board {
         self.set(Port::Send(direction), at.max(self.now));
     }
 
-    /// What went of a direction and the other one waits for is told.
+    /// A direction is told what has gone for it until now; says whether anything had. Nobody looks before a TLP of it goes or
+    /// waits: when each DLLP went does not depend on when one looks.
     #[inline]
-    pub(super) fn pass_on_dllps(&mut self, direction: usize) {
-        let other = direction ^ 1;
-        while let Some(gone) = self.directions[direction].transmitter.take_gone() {
-            self.directions[other].transmitter.told(gone);
-            if self.directions[other].awaits_dllp {
-                self.refresh(other);
-            }
+    pub(super) fn hear(&mut self, direction: usize) -> bool {
+        let (now, other) = (self.now, direction ^ 1);
+        if self.directions[other].transmitter.owes_nothing_at(now) {
+            return false;
+        }
+        self.directions[other].transmitter.settle_owed(now);
+        let mut has_heard = false;
+        while let Some(gone) = self.directions[other].transmitter.take_gone() {
+            self.directions[direction].transmitter.told(gone);
+            has_heard = true;
+        }
+        has_heard
+    }
+
+    /// Every direction is told what has gone for it until now.
+    pub(super) fn hear_all(&mut self) {
+        for direction in 0..self.directions.len() {
+            self.hear(direction);
+        }
+    }
+
+    /// If the other direction waits for what went of this one, it is told.
+    #[inline]
+    fn pass_on_dllps(&mut self, direction: usize) {
+        if self.directions[direction ^ 1].awaits_dllp && self.hear(direction ^ 1) {
+            self.refresh(direction ^ 1);
         }
     }
 
     /// A direction owes the other one a DLLP.
     #[inline]
     pub(super) fn owe(&mut self, direction: usize, kind: DllpKind, from: Ticks) {
-        self.directions[direction].transmitter.owe(self.now, kind, from);
-        self.pass_on_dllps(direction);
+        if self.directions[direction].transmitter.owe(kind, from) {
+            self.hear(direction ^ 1);
+        }
         if self.directions[direction ^ 1].awaits_dllp {
+            self.pass_on_dllps(direction);
             self.refresh(direction);
         }
     }
@@ -73,6 +98,8 @@ impl Board {
     /// A TLP leaves for its link: whoever sent it has room again, and whoever is at the other end is told.
     #[inline(never)]
     pub(super) fn send(&mut self, direction: usize) {
+        // What comes back is counted when a TLP goes, so that is what a state depends on.
+        self.hear(direction);
         let transmitter = &mut self.directions[direction].transmitter;
         let mut sent = Sent::NOTHING;
         if transmitter.send_as(self.now, &mut sent) {
@@ -83,14 +110,15 @@ impl Board {
             self.deliver(direction, &sent);
         } else {
             let (damaged, found) = (transmitter.damaged.take(), transmitter.take_damaged());
+            if let Some(until) = transmitter.take_training() {
+                self.directions[direction ^ 1].transmitter.pause(until);
+                self.refresh(direction ^ 1);
+            }
             if let Some(sent) = damaged {
                 self.observe_sent(direction, &sent, true);
             }
             if let Some(at) = found {
                 self.owe(direction ^ 1, DllpKind::Nak, at);
-            }
-            if self.directions[direction ^ 1].awaits_dllp {
-                self.directions[direction].transmitter.settle_dllps(self.now);
             }
         }
         self.pass_on_dllps(direction);
@@ -118,8 +146,8 @@ impl Board {
             End::Endpoint(card) => {
                 if sent.input >= endpoint_input::ENGINE
                     && let Some(engine) = &mut self.endpoints[card].dma
+                    && engine.left(self.now, sent.input - endpoint_input::ENGINE, sent.because)
                 {
-                    engine.left(self.now, sent.input - endpoint_input::ENGINE, sent.because);
                     let due = engine.due();
                     self.set(Port::Issue(card), due);
                 }
@@ -182,28 +210,6 @@ impl Board {
         self.offer(out, came_in_at, ready, sent.tlp);
     }
 
-    #[inline(never)]
-    pub(super) fn reach_root(&mut self, port: usize, sent: &Sent) {
-        let tlp = sent.tlp;
-        if tlp.kind.class() == lanemark_wire::FlowClass::Completion && tlp.requester < FIRST_CARD
-            || tlp.requester == OUTSIDE
-        {
-            let pushed_until = self.roots[port].port.pushed_until();
-            self.roots[port].upstream.send(sent.arrives.max(pushed_until), tlp);
-            let due = self.roots[port].upstream.due();
-            return self.set(Port::Return(port), due);
-        }
-        if self.forward_at_root(port, sent) {
-            return;
-        }
-        if tlp.kind.class() == lanemark_wire::FlowClass::Completion {
-            return self.lose(2 * port + 1, &tlp);
-        }
-        self.roots[port].port.receive(sent.arrives, tlp);
-        let due = self.roots[port].port.accept_due();
-        self.set(Port::Take(port), due);
-    }
-
     /// A TLP that is too long for a port on its way is counted and gone.
     #[cold]
     pub(super) fn refuse(&mut self, direction: usize, sent: &Sent) {
@@ -230,12 +236,22 @@ impl Board {
         }
         line.transmitter.free(kind, self.now, cost.data, because);
         self.owe(direction ^ 1, kind, self.now);
-        if self.directions[direction].transmitter.is_exhausted(kind) {
+        if self.is_exhausted(direction, kind) {
             self.directions[direction ^ 1].transmitter.hurry(self.now, kind);
             self.pass_on_dllps(direction ^ 1);
         }
         if self.directions[direction].awaits_dllp {
             self.refresh(direction);
+        }
+    }
+
+    /// Whether a direction has taken all that it was told of until now.
+    #[inline]
+    fn is_exhausted(&mut self, direction: usize, kind: DllpKind) -> bool {
+        let is_exhausted = |board: &Board| board.directions[direction].transmitter.is_exhausted(kind);
+        is_exhausted(self) && {
+            self.hear(direction);
+            is_exhausted(self)
         }
     }
 }

@@ -2,28 +2,27 @@
 
 use super::{Board, ROOT_COMPLEX};
 use crate::part::credit::Cost;
-use crate::part::link::Sent;
 use crate::ports::{Port, root_input};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
+use lanemark_units::Ticks;
 
 impl Board {
-    /// Whether a TLP that came up at root port `port` is for a card below, or answers what was asked for one: then it is on
+    /// Whether a TLP that came up at root port `port` at `at` is for a card below, or answers what was asked for one: then it is on
     /// its way there.
     #[inline]
-    pub(super) fn forward_at_root(&mut self, port: usize, sent: &Sent) -> bool {
-        let tlp = sent.tlp;
+    pub(super) fn forward_at_root(&mut self, port: usize, at: Ticks, tlp: Tlp) -> bool {
         if tlp.requester == ROOT_COMPLEX {
-            self.peers.receive(sent.arrives, port, port, tlp);
+            self.peers.receive(at, port, port, tlp);
             self.set(Port::Peers, self.peers.due());
             return true;
         }
         let Some(other) = self.root_routes.below(&tlp).filter(|_| self.peers.forwards(tlp.kind)) else { return false };
         if self.peers.splits(tlp.kind) {
-            self.peers.receive(sent.arrives, port, other, tlp);
+            self.peers.receive(at, port, other, tlp);
             self.set(Port::Peers, self.peers.due());
         } else {
-            self.offer(2 * other, root_input::PEERS + port, self.peers.ready(sent.arrives), tlp);
+            self.offer(2 * other, root_input::PEERS + port, self.peers.ready(at), tlp);
         }
         true
     }

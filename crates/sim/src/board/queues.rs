@@ -1,6 +1,7 @@
 //! How a board lets bytes pass the queues of cards.
 
 use super::Board;
+use crate::part::interconnect::Interconnect;
 use crate::ports::Port;
 
 impl Board {
@@ -17,23 +18,22 @@ impl Board {
     /// A card's engine did something: it is looked at again, and its queues are, if it has any.
     #[inline]
     pub(super) fn refresh_engine(&mut self, card: usize) {
-        let Some(engine) = &self.endpoints[card].dma else { return };
-        if engine.queues.is_some() {
+        let Some(engine) = &mut self.endpoints[card].dma else { return };
+        if engine.joins_queues() {
             return self.refresh_queues(card);
         }
-        let due = engine.due();
+        // A queue that is joined to no other one matters only to what passes it.
+        let due = engine.due().max(self.now);
         self.set(Port::Issue(card), due);
     }
 
     /// Something came into a queue of a card or left one: what waits for that is looked at again.
     #[inline]
     pub(super) fn refresh_queues(&mut self, card: usize) {
-        let endpoint = &self.endpoints[card];
-        let Some((engine, queues)) = endpoint.dma.as_ref().and_then(|engine| Some((engine, engine.queues.as_ref()?)))
-        else {
-            return;
-        };
-        let (carry, issue, data) = (queues.due(), engine.due(), engine.data_due());
+        let endpoint = &mut self.endpoints[card];
+        let Some(engine) = &mut endpoint.dma else { return };
+        let Some(carry) = engine.queues.as_ref().map(Interconnect::due) else { return };
+        let (issue, data) = (engine.due(), engine.data_due());
         let accept = endpoint.accept_due();
         self.set(Port::Carry(card), carry);
         for (port, due) in [(Port::Issue(card), issue), (Port::Data(card), data), (Port::Accept(card), accept)] {

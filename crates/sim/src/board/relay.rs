@@ -32,6 +32,7 @@ impl Board {
             })?;
         }
         let job = self.job_of(reads, passes, first_pass)?;
+        self.fill_cache(reads);
         self.start_on(reads.card as usize, READING, |engine, now| engine.start(now, READING, job))
     }
 
@@ -40,6 +41,7 @@ impl Board {
         for card in &relay.cards {
             if let Some(queues) = self.engine_mut(*card as usize).and_then(|engine| engine.queues.as_mut()) {
                 queues.join(Mode::Straight, 0);
+                self.refresh_queues(*card as usize);
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use super::walk::Seat;
 use super::{VENDOR_ID, class_of, device_id_of};
-use lanemark_platform::Platform;
+use lanemark_platform::{MsiX, Platform};
 use lanemark_wire::config::aer::ADVANCED_ERROR_REPORTING as AER;
-use lanemark_wire::config::conventional::{MSI, POWER_MANAGEMENT};
+use lanemark_wire::config::conventional::{MSI, MSI_X, POWER_MANAGEMENT};
 use lanemark_wire::config::header::{self, HEADER};
 use lanemark_wire::config::isolation::ACCESS_CONTROL;
 use lanemark_wire::config::pcie::PCI_EXPRESS;
@@ -44,6 +44,10 @@ impl Seat {
         writer.capability(CapabilityId::MSI, |msi| {
             msi.flag(const { Spot::of(&MSI, "Message Control", "64bit") }, true);
         });
+        if let Some(msi_x) = platform.msi_x.as_ref().filter(|_| self.is_endpoint()) {
+            let is_enabled = platform.mailbox(0, 0).is_some();
+            writer.capability(CapabilityId::MSI_X, |capability| vectors(capability, msi_x, is_enabled));
+        }
         writer.capability(CapabilityId::PCI_EXPRESS, |express| self.express(platform, express));
         writer.capability_of(CapabilityId::ADVANCED_ERROR_REPORTING, 2, error_reporting);
         if self.looks_down() {
@@ -260,6 +264,17 @@ const MASKED: [Spot; 3] = [
     Spot::of(&AER, "CEMsk", "CorrIntErr"),
     Spot::of(&AER, "CEMsk", "HeaderOF"),
 ];
+
+/// Enabled where a driver is told by messages; table and pending bits as the platform says.
+fn vectors(capability: &mut Structure<'_>, msi_x: &MsiX, is_enabled: bool) {
+    capability.flag(const { Spot::of(&MSI_X, "Message Control", "Enable") }, is_enabled);
+    capability.number(const { Spot::of(&MSI_X, "Message Control", "Count") }, msi_x.vectors.value.into());
+    let bar = u64::from(msi_x.bar.value);
+    capability.code(const { Spot::of(&MSI_X, "Vector table", "BAR") }, bar);
+    capability.number(const { Spot::of(&MSI_X, "Vector table", "offset") }, msi_x.table_offset_bytes.value);
+    capability.code(const { Spot::of(&MSI_X, "PBA", "BAR") }, bar);
+    capability.number(const { Spot::of(&MSI_X, "PBA", "offset") }, msi_x.pending_offset_bytes.value);
+}
 
 /// A port that could isolate what is below it, and at the most redirects its requests.
 fn access_control(control: &mut Structure<'_>, redirects: bool) {

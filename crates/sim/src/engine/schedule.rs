@@ -3,14 +3,14 @@
 use super::Visitor;
 use lanemark_units::Ticks;
 
-/// Due times compared with each other: half a cache line of them.
+/// Due times compared with each other: a cache line of them.
 const GROUP: usize = 4;
 
 /// One due time a port, and the earliest of them as in a tournament: four ports a group, the winners of four groups in a
 /// group again, and so on. Ties go to the lower port.
 ///
-/// Setting a time looks at one group a level, and ends where the winner's time stays the same: most often at the first.
-/// Finding the earliest costs one load a level. A heap would have to find a port before it could change its time.
+/// Setting a time looks at one group a level, and ends where the winner stays the same: most often at the first. Each winner
+/// is known by its port, so finding the earliest looks at one place. A heap of those that are due was tried and took longer.
 ///
 /// ```
 /// use lanemark_sim::engine::Schedule;
@@ -24,57 +24,63 @@ const GROUP: usize = 4;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// The due times, then the earliest of each group of them, and so on up to a single group.
-    levels: Vec<Level>,
+    /// The top one first; what is below a group begins at four times its number and one. Those of the ports are the last.
+    groups: Vec<Group>,
+    /// Where those of the ports begin.
+    ports: usize,
     /// The earliest of all.
-    earliest: Ticks,
+    first: Due,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Level {
-    due: Vec<[Ticks; GROUP]>,
-    /// Where the earliest of each group is.
-    place: Vec<usize>,
+/// A due time and whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    at: Ticks,
+    port: usize,
 }
+
+type Group = [Due; GROUP];
+
+const NOBODY: Due = Due { at: Ticks::NEVER, port: 0 };
 
 impl Schedule {
     /// A schedule for this many ports, none of them due.
     #[must_use]
     pub fn new(ports: usize) -> Schedule {
-        let level = |times: usize| {
-            let groups = times.div_ceil(GROUP).max(1);
-            Level { due: vec![[Ticks::NEVER; GROUP]; groups], place: vec![0; groups] }
-        };
-        let mut levels = vec![level(ports)];
-        while let Some(groups) = levels.last().map(|level| level.due.len())
-            && groups > 1
-        {
-            levels.push(level(groups));
+        let (mut above, mut level) = (0, 1);
+        while level * GROUP < ports {
+            above += level;
+            level *= GROUP;
         }
-        Schedule { levels, earliest: Ticks::NEVER }
+        Schedule { groups: vec![[NOBODY; GROUP]; above + ports.div_ceil(GROUP).max(1)], ports: above, first: NOBODY }
     }
 
     /// Makes `port` due at `at`; [`Ticks::NEVER`] if it has nothing to do.
+    ///
+    /// # Panics
+    /// If there is no such port.
     #[inline]
     pub fn set(&mut self, port: usize, at: Ticks) {
-        let (mut number, mut at) = (port, at);
-        for level in &mut self.levels {
-            let group = number / GROUP;
-            let due = &mut level.due[group];
-            if due[number % GROUP] == at {
+        let (mut number, mut place, mut due) = (self.ports + port / GROUP, port % GROUP, Due { at, port });
+        loop {
+            let group = &mut self.groups[number];
+            if group[place] == due {
                 return;
             }
-            due[number % GROUP] = at;
-            (at, level.place[group]) = earliest(due);
-            number = group;
+            group[place] = due;
+            due = earliest(group);
+            if number == 0 {
+                break;
+            }
+            (number, place) = ((number - 1) / GROUP, (number - 1) % GROUP);
         }
-        self.earliest = at;
+        self.first = due;
     }
 
     /// Shows when each port is due; the rest follows from that.
     pub fn visit(&mut self, view: &mut impl Visitor) {
-        for port in 0..self.levels[0].due.len() * GROUP {
-            let mut at = self.levels[0].due[port / GROUP][port % GROUP];
+        for port in 0..(self.groups.len() - self.ports) * GROUP {
+            let mut at = self.groups[self.ports + port / GROUP][port % GROUP].at;
             view.moment(&mut at);
             self.set(port, at);
         }
@@ -84,16 +90,15 @@ impl Schedule {
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<(Ticks, usize)> {
-        let place = self.levels.iter().rev().fold(0, |group, level| group * GROUP + level.place[group]);
-        (self.earliest < Ticks::NEVER).then_some((self.earliest, place))
+        (self.first.at < Ticks::NEVER).then_some((self.first.at, self.first.port))
     }
 }
 
-/// The least of a group and its place.
+/// The earliest of a group, the first of those that are equal.
 #[inline]
-fn earliest(due: &[Ticks; GROUP]) -> (Ticks, usize) {
-    let lower = |one: (Ticks, usize), other: (Ticks, usize)| if other.0 < one.0 { other } else { one };
-    lower(lower((due[0], 0), (due[1], 1)), lower((due[2], 2), (due[3], 3)))
+fn earliest(group: &Group) -> Due {
+    let lower = |one: Due, other: Due| if other.at < one.at { other } else { one };
+    lower(lower(group[0], group[1]), lower(group[2], group[3]))
 }
 
 #[cfg(test)]

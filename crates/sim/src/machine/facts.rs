@@ -46,7 +46,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
         dma: platform.dma.as_ref().map(|dma| DmaFacts {
             cards: platform.cards(),
             lent_bytes: platform.bytes_for_plans(),
-            has_driver: (0..platform.cards()).all(|card| platform.mailbox(card).is_some()),
+            has_driver: (0..platform.cards()).all(|card| platform.mailbox(card, 0).is_some()),
             tags: dma.tags.value,
             channels: dma.channels.value,
             relays_at: relays_at(platform),

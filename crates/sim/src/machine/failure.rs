@@ -6,14 +6,44 @@ use crate::config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, func
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
 use crate::noticed::Noticed;
 use crate::tlp::{Tlp, TlpKind};
-use lanemark_machine::{Arrived, BusError, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};
+use lanemark_machine::{Arrived, BusError, DmaCall, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};
 use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
 use lanemark_wire::{FlowClass, FunctionId, Header};
 
+/// What moves bytes: a card by itself, or a channel of one that was called.
+#[derive(Clone, Copy)]
+enum Flowing {
+    Card(Transfer),
+    Called(DmaCall),
+}
+
+impl Flowing {
+    fn moved(&self, board: &Board) -> u64 {
+        match self {
+            Flowing::Card(transfer) => board.moved(transfer).0,
+            Flowing::Called(call) => board.moved_by(call),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Flowing::Card(transfer) => flow(transfer),
+            Flowing::Called(call) if call.channel == 0 => flow(&call.transfer),
+            Flowing::Called(call) => format!("{} on channel {}", flow(&call.transfer), call.channel),
+        }
+    }
+
+    fn transfer(&self) -> &Transfer {
+        match self {
+            Flowing::Card(transfer) | Flowing::Called(DmaCall { transfer, .. }) => transfer,
+        }
+    }
+}
+
 /// What had arrived before a sample, to tell what arrives in it.
 pub(super) struct Before {
-    flows: Vec<(Transfer, u64)>,
+    flows: Vec<(Flowing, u64)>,
     loaded: u64,
     stored: u64,
 }
@@ -42,20 +72,20 @@ fn flow(transfer: &Transfer) -> String {
 
 impl Before {
     pub(super) fn of(plan: &Plan, board: &Board) -> Before {
-        let called = calls(plan).map(|call| call.transfer);
+        let called = calls(plan).map(|call| Flowing::Called(*call));
         let ops = || plan.lanes.iter().flat_map(|lane| &lane.body);
         let relayed = ops().filter_map(|op| if let Op::Relay(relay) = op { Some(relay.transfers()) } else { None });
-        let moving = jobs(plan).flat_map(legs).chain(called).chain(relayed.flatten());
+        let moving = jobs(plan).flat_map(legs).chain(relayed.flatten()).map(Flowing::Card).chain(called);
         let (loaded, stored) = by_cores(board);
-        Before { flows: moving.map(|transfer| (transfer, board.moved(&transfer).0)).collect(), loaded, stored }
+        Before { flows: moving.map(|flowing| (flowing, flowing.moved(board))).collect(), loaded, stored }
     }
 
     /// What has arrived since.
     fn arrived(&self, plan: &Plan, passes: u64, board: &Board) -> Vec<Arrived> {
-        let flows = self.flows.iter().map(|(transfer, before)| Arrived {
-            flow: flow(transfer),
-            bytes: board.moved(transfer).0 - before,
-            wanted_bytes: Some(wanted(transfer, passes)),
+        let flows = self.flows.iter().map(|(flowing, before)| Arrived {
+            flow: flowing.name(),
+            bytes: flowing.moved(board) - before,
+            wanted_bytes: Some(wanted(flowing.transfer(), passes)),
         });
         let (loaded, stored) = by_cores(board);
         let ops =
@@ -89,6 +119,7 @@ impl SimulatedMachine {
         let arrived = before.arrived(plan, passes, &self.board);
         let error = self.says(arrived);
         self.log();
+        self.keep_trace();
         self.board.reset(&self.platform).map_err(|error| self.unsupported("a reset", error.because))?;
         Err(MachineError::Bus(Box::new(error)))
     }
@@ -210,7 +241,7 @@ impl SimulatedMachine {
                 } else {
                     self.platform.endpoint.completion_timeout_ns.value
                 };
-                format!("{about}, had no completion for {} ns{so_often}", span.as_ns())
+                format!("{about}, got no completion within {} ns{so_often}", span.as_ns())
             }
             AerError::SurpriseDown => match self.board.cut_off_tlps() {
                 Some(cut) => format!(
@@ -238,7 +269,7 @@ impl SimulatedMachine {
             AerError::PoisonedTlp => "ask again for these bytes; if it happens again, the memory they come from is bad".to_owned(),
             AerError::Ecrc => "ask again; if it happens again, look at the switches on the way, for links check what they carry".to_owned(),
             AerError::CompletionTimeout => {
-                "reset whoever did not answer; if it is only slow, raise completion_timeout_ns, Device Control 2 of the requester".to_owned()
+                "reset whoever did not answer; if it is only slow, raise completion_timeout_ns, which real requesters have in Device Control 2".to_owned()
             }
             AerError::SurpriseDown => "look at slot, cable and power; then remove the device and rescan the bus".to_owned(),
             AerError::CompleterAbort => "read the status of the completer: what it aborts it could do, and did not".to_owned(),

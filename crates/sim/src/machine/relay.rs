@@ -5,7 +5,7 @@ use super::{MOST_PASSES, SimulatedMachine, Waits};
 use crate::part::dma_engine::DmaEngine;
 use crate::part::program::stored_bytes;
 use lanemark_machine::{
-    Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
+    Cause, Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
 };
 
 /// Channels of the first card: it reads and writes at once.
@@ -104,7 +104,7 @@ impl SimulatedMachine {
         let engines = || relay.cards.iter().filter_map(|card| self.board.engine(*card as usize));
         if !all_arrived || !engines().all(DmaEngine::is_done) {
             let waiting_for = engines().find_map(DmaEngine::waiting_for);
-            return Err(self.timeout(plan, waiting_for));
+            return Err(self.timeout(plan, waiting_for.or(Some(Cause::Transit))));
         }
         let (moved, ended) = self.board.moved(writes);
         let wanted = relay.bytes_of_pass().saturating_mul(passes);

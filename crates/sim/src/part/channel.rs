@@ -1,13 +1,15 @@
 //! A channel of a DMA engine: makes the requests of one job, one after the other.
 //!
 //! Tags, data path and queues are the engine's; a channel has its descriptor, its request and its room before the link for
-//! itself, so that another one makes requests while it works on a descriptor.
+//! itself, so that another one makes requests while it works on a descriptor. So has it what a driver meets it by: a doorbell, a
+//! list or ring of descriptors with its own fetcher, a status register, a word in host memory and a message.
 
 use crate::part::descriptor_fetcher::DescriptorFetcher;
 use crate::part::dma_engine::Spec;
 use crate::part::driver::blocks;
 use crate::part::interconnect::{Interconnect, Queue};
 use crate::part::job::{Job, Piece};
+use crate::part::timer::Timer;
 use crate::steady::Survey;
 use lanemark_machine::{Cause, Completion, Descriptors, DmaCall, Partner, Verb};
 use lanemark_platform::Mailbox;
@@ -22,6 +24,10 @@ pub(crate) struct Calls {
     pub completion: Completion,
     /// Transfers that somebody was told of.
     pub told: u64,
+    /// Until when a message is held back, because its vector is masked.
+    pub held_until: Ticks,
+    /// What its requests waited for descriptors.
+    pub fetching: Ticks,
 }
 
 /// What a channel shares with the others.
@@ -55,8 +61,6 @@ pub struct Channel {
     pub(crate) fetcher: Option<DescriptorFetcher>,
     /// Transfers that a driver was told of, ever.
     pub(crate) done: u64,
-    /// That number is not in the status register yet.
-    pub(crate) is_status_due: bool,
     /// When the last request left for the link.
     left_at: Ticks,
     /// The transfer that the last request belonged to, and which way it went.
@@ -73,6 +77,10 @@ pub struct Channel {
     pub(crate) open: VecDeque<Open>,
     /// When one of them ended while there might be no more.
     pub(crate) open_at: Ticks,
+    /// Bytes that came for it, ever.
+    pub(crate) received_bytes: u64,
+    /// Runs while it has a transfer to make.
+    pub(crate) timer: Timer,
 }
 
 impl Channel {
@@ -85,7 +93,6 @@ impl Channel {
             calls: None,
             fetcher,
             done: 0,
-            is_status_due: false,
             left_at: Ticks::ZERO,
             described: None,
             occupied_until: Ticks::ZERO,
@@ -94,11 +101,17 @@ impl Channel {
             room: (Ticks::ZERO, None),
             open: VecDeque::new(),
             open_at: Ticks::ZERO,
+            received_bytes: 0,
+            timer: Timer::default(),
         }
     }
 
-    /// Takes a job, of which some may begin at `from`.
-    pub(crate) fn begin(&mut self, now: Ticks, job: Job, from: Ticks) {
+    /// Takes a job, of which some may begin at `from`; `tick` is that of the card's clock.
+    pub(crate) fn begin(&mut self, now: Ticks, job: Job, from: Ticks, tick: Ticks) {
+        self.timer.stop(self.moved_at(), tick);
+        if job.piece.is_some() {
+            self.timer.start(now);
+        }
         self.job = Some(job);
         self.calls = None;
         self.is_whole = false;
@@ -107,6 +120,30 @@ impl Channel {
         self.open.clear();
         self.issued_at = now;
         self.occupied_until = self.occupied_until.max(from);
+    }
+
+    /// When its last byte came, or went on its way.
+    pub(crate) fn moved_at(&self) -> Ticks {
+        self.occupied_until.max(self.open_at)
+    }
+
+    /// When its timer stops or has stopped, if all is on its way and no driver is told: then it is stopped when that is.
+    fn timed_until(&self) -> Ticks {
+        let is_over = self.open.is_empty() && self.job.as_ref().is_none_or(|job| job.piece.is_none());
+        if self.calls.is_none() && is_over { self.moved_at() } else { Ticks::NEVER }
+    }
+
+    /// What its timer shows.
+    pub(crate) fn timer_at(&self, now: Ticks, tick: Ticks) -> u64 {
+        self.timer.at(now.min(self.timed_until()), tick)
+    }
+
+    /// Somebody writes to its timer.
+    pub(crate) fn set_timer(&mut self, now: Ticks, value: u64, tick: Ticks) {
+        if self.timed_until() <= now {
+            self.timer.stop(self.moved_at(), tick);
+        }
+        self.timer.set(now, value);
     }
 
     /// Makes no more requests and tells nobody of an end; what was asked for still comes to its place.
@@ -123,7 +160,14 @@ impl Channel {
     /// Takes calls for the job.
     pub(crate) fn arm(&mut self, call: &DmaCall, mailbox: Mailbox) {
         let is_fetched = call.descriptors == Descriptors::Fetched;
-        self.calls = Some(Calls { mailbox, is_fetched, completion: call.completion, told: 0 });
+        self.calls = Some(Calls {
+            mailbox,
+            is_fetched,
+            completion: call.completion,
+            told: 0,
+            held_until: Ticks::ZERO,
+            fetching: Ticks::ZERO,
+        });
         if let Some(fetcher) = &mut self.fetcher {
             fetcher.stop();
         }
@@ -140,6 +184,7 @@ impl Channel {
         if job.piece.is_none() {
             job.advance();
         }
+        self.timer.start(now);
         self.occupied_until = self.occupied_until.max(now + spec.start);
         self.issued_at = now;
         if let Some(fetcher) = self.fetcher.as_mut().filter(|_| calls.is_fetched) {
@@ -147,8 +192,9 @@ impl Channel {
         }
     }
 
-    /// Makes no more requests.
-    pub(crate) fn stop(&mut self) {
+    /// Makes no more requests; `tick` is that of the card's clock.
+    pub(crate) fn stop(&mut self, tick: Ticks) {
+        self.timer.stop(self.moved_at(), tick);
         (self.job, self.calls) = (None, None);
         if let Some(fetcher) = &mut self.fetcher {
             fetcher.stop();
@@ -177,7 +223,8 @@ impl Channel {
             return Some(Cause::ReadRoundTrip);
         }
         let piece = self.job.as_ref()?.piece?;
-        (piece.verb == Verb::Store && self.fed_at(&piece, shared) == Ticks::NEVER).then_some(Cause::Fifo)
+        let is_starved = piece.verb == Verb::Store && self.fed_at(&piece, shared) == Ticks::NEVER;
+        Some(if is_starved { Cause::Fifo } else { Cause::Engine })
     }
 
     /// When the next request is made, as far as is known now.
@@ -220,7 +267,7 @@ impl Channel {
         }
         let come = if job.transfer.verb == Verb::Load { self.open_at } else { Ticks::ZERO };
         let free = if is_in_register { self.left_at } else { self.occupied_until.max(self.room.0) };
-        come.max(free)
+        come.max(free).max(calls.held_until)
     }
 
     /// When it makes the next request for data.
@@ -274,6 +321,7 @@ impl Channel {
 
     /// What became ready last before a request at `now` for `piece`, whose descriptor was there at `held`, and the time since
     /// the last request.
+    #[inline]
     pub(crate) fn charge(&mut self, now: Ticks, piece: &Piece, held: Ticks, shared: &Shared<'_>) -> (Cause, Ticks) {
         let mut last = (self.occupied_until, Cause::Engine);
         if held > last.0 {
@@ -297,6 +345,9 @@ impl Channel {
         }
         let span = now.since(self.issued_at);
         self.issued_at = now;
+        if let Some(calls) = self.calls.as_mut().filter(|_| last.1 == Cause::Descriptor) {
+            calls.fetching += span;
+        }
         (last.1, span)
     }
 
@@ -308,7 +359,6 @@ impl Channel {
             calls,
             fetcher,
             done,
-            is_status_due,
             left_at,
             described,
             occupied_until,
@@ -317,6 +367,8 @@ impl Channel {
             room: (room_at, room_because),
             open,
             open_at,
+            received_bytes,
+            timer,
         } = self;
         let begun = job.as_ref().map_or(0, |job| job.next);
         if let Some(job) = job {
@@ -326,14 +378,15 @@ impl Channel {
         let moved = now_begun - begun;
         view.flag(*is_whole);
         view.flag(calls.is_some());
-        if let Some(Calls { mailbox: _, is_fetched: _, completion: _, told }) = calls {
+        if let Some(Calls { mailbox: _, is_fetched: _, completion: _, told, held_until, fetching }) = calls {
             view.state(*told);
+            view.time(held_until);
+            view.counter(&mut fetching.0);
         }
         if let Some(fetcher) = fetcher {
             fetcher.visit(view);
         }
         view.state(*done);
-        view.flag(*is_status_due);
         view.time(left_at);
         view.flag(described.is_some());
         if let Some((number, verb)) = described {
@@ -355,16 +408,21 @@ impl Channel {
             view.moment(since);
         }
         view.time(open_at);
+        view.counter(received_bytes);
+        timer.visit(view);
         [begun, now_begun]
     }
 
-    /// One of its requests left for the link, having waited for `because`.
+    /// One of its requests left for the link, having waited for `because`; says whether that matters for when its next one
+    /// is due.
     #[inline]
-    pub(crate) fn left(&mut self, now: Ticks, because: Option<Cause>, spec: &Spec) {
-        if self.unsent == spec.send_buffers {
+    pub(crate) fn left(&mut self, now: Ticks, because: Option<Cause>, spec: &Spec) -> bool {
+        let was_full = self.unsent == spec.send_buffers;
+        if was_full {
             self.room = (now, because);
         }
         self.unsent -= 1;
         self.left_at = now;
+        was_full || self.calls.is_some()
     }
 }

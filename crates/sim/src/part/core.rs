@@ -636,7 +636,7 @@ impl Core {
         }
     }
 
-    /// A card says that it has done so many transfers.
+    /// A channel of a card says that it has done so many transfers.
     pub fn hear(&mut self, notice: Notice, done: u64) {
         self.told.send(notice.known, (notice, done));
     }

@@ -7,7 +7,7 @@
 //! the times at which it comes are known.
 
 use crate::engine::{Visitor, Wire};
-use crate::part::dllp::DllpKind;
+use crate::part::dllp::{self, DllpKind};
 use crate::tlp::Tlp;
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
@@ -87,6 +87,8 @@ struct Returned {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     left: [Pool; DllpKind::POOLS],
+    /// That, and what is on its way.
+    granted: [Pool; DllpKind::POOLS],
     /// Whether each has an end.
     is_counted: [bool; DllpKind::POOLS],
     freed: [VecDeque<Freed>; DllpKind::POOLS],
@@ -107,8 +109,9 @@ impl Account {
         }
         Account {
             left,
+            granted: left,
             is_counted: left.map(|pool| pool.header < Pool::INFINITE.header || pool.data < Pool::INFINITE.data),
-            freed: std::array::from_fn(|_| VecDeque::new()),
+            freed: std::array::from_fn(|_| VecDeque::with_capacity(2 * dllp::MANY)),
             returning: Wire::default(),
             last: [None; DllpKind::POOLS],
         }
@@ -154,11 +157,14 @@ impl Account {
     pub fn take(&mut self, cost: Cost) {
         let pool = DllpKind::update(cost.class).pool();
         if self.is_counted[pool] {
-            self.left[pool].header -= 1;
-            self.left[pool].data -= cost.data;
+            for left in [&mut self.left[pool], &mut self.granted[pool]] {
+                left.header -= 1;
+                left.data -= cost.data;
+            }
         }
         if self.is_counted[REPLAY] {
             self.left[REPLAY].header -= 1;
+            self.granted[REPLAY].header -= 1;
         }
     }
 
@@ -169,13 +175,17 @@ impl Account {
     #[inline]
     #[must_use]
     pub fn is_exhausted(&self, kind: DllpKind, most: u32) -> bool {
-        let pool = kind.pool();
-        let granted = self.returning.iter().filter(|(_, returned)| returned.pool == pool);
-        let left = granted.fold(self.left[pool], |left, (_, returned)| Pool {
-            header: left.header + returned.back.header,
-            data: left.data + returned.back.data,
-        });
-        left.header == 0 || left.data < most
+        let granted = self.granted[kind.pool()];
+        granted.header == 0 || granted.data < most
+    }
+
+    /// It knows at `at` of more room.
+    #[inline]
+    fn grant(&mut self, pool: usize, at: Ticks, back: Pool, because: Cause) {
+        let granted = &mut self.granted[pool];
+        granted.header += back.header;
+        granted.data += back.data;
+        self.returning.send(at, Returned { pool, back, because });
     }
 
     /// The receiver has room again from `from` on, and says so by a DLLP of this kind; `because` says why no earlier.
@@ -185,8 +195,7 @@ impl Account {
         match self.last[pool] {
             // A DLLP that went at this very time tells of it.
             Some((went, comes)) if from <= went => {
-                let back = Pool { header: 1, data };
-                self.returning.send(comes.max(self.returning.last_due()), Returned { pool, back, because });
+                self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because);
             }
             _ => self.freed[pool].push_back(Freed { from, data, because }),
         }
@@ -205,7 +214,7 @@ impl Account {
             because = freed.because;
         }
         if back.header > 0 {
-            self.returning.send(at, Returned { pool, back, because });
+            self.grant(pool, at, back, because);
         }
     }
 
@@ -217,7 +226,8 @@ impl Account {
 
     /// Shows everything that changes. How many are left of what has no end is no matter.
     pub fn visit(&mut self, view: &mut impl Visitor) {
-        let Account { left, is_counted: _, freed, returning, last } = self;
+        // What is granted follows from the rest.
+        let Account { left, granted: _, is_counted: _, freed, returning, last } = self;
         for Pool { header, data } in left {
             view.state(u64::from(*header) << 32 | u64::from(*data));
         }

@@ -17,8 +17,18 @@ impl DataPath {
     /// `span` without interruption, from `from` on at the earliest and no earlier than `now`; says when it ends.
     #[inline]
     pub fn reserve(&mut self, now: Ticks, from: Ticks, span: Ticks) -> Ticks {
+        if let (1, Some(only)) = (self.taken.len(), self.taken.back_mut())
+            && only.1 <= now
+        {
+            *only = (from, from + span);
+            return from + span;
+        }
         while self.taken.front().is_some_and(|(_, end)| *end <= now) {
             self.taken.pop_front();
+        }
+        if self.taken.back().is_none_or(|(_, end)| *end <= from) {
+            self.taken.push_back((from, from + span));
+            return from + span;
         }
         let mut start = from;
         let mut place = self.taken.len();

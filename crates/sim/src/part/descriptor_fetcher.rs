@@ -8,7 +8,7 @@
 //! Ports: [`DescriptorFetcher::want`] takes a list, [`DescriptorFetcher::ask`] gives the next read, as far as there is room
 //! for what it brings, [`DescriptorFetcher::arrive`] takes what came, [`DescriptorFetcher::begin`] uses the oldest one up.
 //!
-//! Its tags are its own, behind those of data. What a descriptor says is not looked at: the engine was told by the plan.
+//! Its tags are its own, behind those of data and of the channels before it. What a descriptor says is not looked at: the engine was told by the plan.
 
 use crate::engine::Visitor;
 use crate::tlp::{Tlp, TlpKind, span};
@@ -45,6 +45,8 @@ pub struct DescriptorFetcher {
     /// When the last one came, and when the last one was begun.
     came_at: Ticks,
     room_at: Ticks,
+    /// When the last read of each tag was made.
+    asked_at: Vec<Ticks>,
 }
 
 impl DescriptorFetcher {
@@ -52,7 +54,8 @@ impl DescriptorFetcher {
     #[must_use]
     pub fn new(spec: Spec) -> DescriptorFetcher {
         let (came_at, room_at) = (Ticks::ZERO, Ticks::ZERO);
-        DescriptorFetcher { spec, wanted: 0, asked: 0, coming: 0, held: 0, came_at, room_at }
+        let asked_at = vec![Ticks::ZERO; usize::from(spec.depth)];
+        DescriptorFetcher { spec, wanted: 0, asked: 0, coming: 0, held: 0, came_at, room_at, asked_at }
     }
 
     /// There are so many more in the ring.
@@ -81,17 +84,18 @@ impl DescriptorFetcher {
         }
         let Spec { requester, first_tag, depth, entry_bytes, ring, ring_bytes } = self.spec;
         let place = self.asked % (ring_bytes / entry_bytes);
-        let tag = first_tag + (self.asked % u64::from(depth)) as u16;
+        let nth = (self.asked % u64::from(depth)) as u16;
+        let tag = first_tag + nth;
+        self.asked_at[usize::from(nth)] = now;
         (self.wanted, self.asked, self.coming) = (self.wanted - 1, self.asked + 1, self.coming + 1);
         let (address, length_dw, first_be, last_be) = span(ring + place * entry_bytes, entry_bytes);
         Some(Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) })
     }
 
-    /// Whether a completion of this tag is one of its own.
-    #[inline]
+    /// When the last read of this tag was made.
     #[must_use]
-    pub fn knows(&self, tag: u16) -> bool {
-        tag >= self.spec.first_tag
+    pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
+        self.asked_at.get(usize::from(tag.checked_sub(self.spec.first_tag)?)).copied()
     }
 
     /// One came.
@@ -118,12 +122,16 @@ impl DescriptorFetcher {
 
     /// Shows everything that changes.
     pub fn visit(&mut self, view: &mut impl Visitor) {
-        let DescriptorFetcher { spec: _, wanted, asked, coming, held, came_at, room_at } = self;
+        let DescriptorFetcher { spec: _, wanted, asked, coming, held, came_at, room_at, asked_at } = self;
         for count in [*wanted, *asked, u64::from(*coming), u64::from(*held)] {
             view.state(count);
         }
         view.time(came_at);
         view.time(room_at);
+        // Looked at where something goes wrong only, and there nothing is skipped.
+        for asked_at in asked_at {
+            view.mark(asked_at);
+        }
     }
 
     /// Whether none is wanted or on its way.
@@ -148,8 +156,9 @@ mod tests {
         assert_eq!(fetcher.due(), Ticks::NEVER);
         fetcher.want(Ticks(5), 6);
         assert_eq!(fetcher.ask(Ticks(4)), None);
-        let tags = [fetcher.ask(Ticks(5)), fetcher.ask(Ticks(5)), fetcher.ask(Ticks(5))].map(|tlp| Some(tlp?.tag));
+        let tags = [fetcher.ask(Ticks(5)), fetcher.ask(Ticks(6)), fetcher.ask(Ticks(7))].map(|tlp| Some(tlp?.tag));
         assert_eq!(tags, [Some(32), Some(33), None]);
+        assert_eq!([31, 32, 33, 34].map(|tag| fetcher.asked_at(tag)), [None, Some(Ticks(5)), Some(Ticks(6)), None]);
         fetcher.arrive(Ticks(9));
         assert_eq!((fetcher.held_since(), fetcher.due()), (Ticks(9), Ticks::NEVER));
         fetcher.begin(Ticks(10));

@@ -13,6 +13,9 @@ use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
 
+/// So many of a kind are looked at together, though nobody asks.
+pub(crate) const MANY: usize = 64;
+
 /// What kind of DLLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DllpKind {
@@ -131,14 +134,17 @@ pub struct Dllps {
     owed: [VecDeque<Ticks>; DllpKind::POOLS],
     /// The first of each; [`Ticks::NEVER`] without.
     first: [Ticks; DllpKind::POOLS],
+    /// The kind of the first of all, and from when on it can go.
+    next: (usize, Ticks),
     /// When the last of each kind went: what was owed by then went with it.
     last: [Option<Ticks>; DllpKind::POOLS],
     /// From when on a `Nak` and credits of each kind cannot wait, and the next ordered set.
     nak: Ticks,
     hurried: [Ticks; DllpKind::POOLS],
     skp: Ticks,
-    /// The first of these.
+    /// The first of these, and of those without ordered sets.
     urgent: Ticks,
+    hurry: Ticks,
     /// What went and somebody waits for, until it is told.
     pub gone: VecDeque<Gone>,
     /// All that went, while somebody watches.
@@ -151,14 +157,16 @@ impl Dllps {
     pub fn new(spec: Spec) -> Dllps {
         Dllps {
             spec,
-            owed: std::array::from_fn(|_| VecDeque::with_capacity(64)),
+            owed: std::array::from_fn(|_| VecDeque::with_capacity(MANY)),
             first: [Ticks::NEVER; DllpKind::POOLS],
+            next: (0, Ticks::NEVER),
             last: [None; DllpKind::POOLS],
             nak: Ticks::NEVER,
             hurried: [Ticks::NEVER; DllpKind::POOLS],
             skp: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
             urgent: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
-            gone: VecDeque::with_capacity(8),
+            hurry: Ticks::NEVER,
+            gone: VecDeque::with_capacity(DllpKind::POOLS * MANY),
             watch: None,
         }
     }
@@ -169,24 +177,28 @@ impl Dllps {
         self.spec.time
     }
 
-    /// One of this kind can go from `from` on, which is no earlier than for the one of its kind before it.
+    /// One of this kind can go from `from` on, which is no earlier than for the one of its kind before it. Says whether so
+    /// many are owed that it is time to let them go.
     #[inline]
-    pub fn owe(&mut self, kind: DllpKind, from: Ticks) {
+    pub fn owe(&mut self, kind: DllpKind, from: Ticks) -> bool {
         if kind == DllpKind::Nak {
             self.nak = self.nak.min(from);
-            self.urgent = self.urgent.min(from);
-            return;
+            self.look_for_urgent();
+            return false;
         }
         let kind = kind.pool();
         let owed = &mut self.owed[kind];
         // One that may go at the same time as another of its kind is the same one.
         if owed.back() == Some(&from) {
-            return;
+            return false;
         }
-        if owed.is_empty() {
-            self.first[kind] = from;
-        }
+        let is_first = owed.is_empty();
         owed.push_back(from);
+        if is_first {
+            self.first[kind] = from;
+            self.look_for_next();
+        }
+        self.owed[kind].len() >= MANY
     }
 
     /// One of this kind cannot wait from `from` on.
@@ -194,7 +206,12 @@ impl Dllps {
     pub fn hurry(&mut self, kind: DllpKind, from: Ticks) {
         let hurried = &mut self.hurried[kind.pool()];
         *hurried = (*hurried).min(from);
-        self.urgent = self.urgent.min(from);
+        self.look_for_urgent();
+    }
+
+    fn look_for_urgent(&mut self) {
+        self.hurry = self.nak.min(self.first_hurried().1);
+        self.urgent = self.hurry.min(self.skp);
     }
 
     /// The first of those that cannot wait, and from when on.
@@ -211,17 +228,35 @@ impl Dllps {
 
     /// When the next one goes on a line that is busy until `busy_until`, if no TLP does before.
     #[must_use]
+    #[inline]
     pub fn next_at(&self, busy_until: Ticks) -> Ticks {
-        self.next().1.min(self.nak).min(self.first_hurried().1).max(busy_until)
+        self.next.1.min(self.hurry).max(busy_until)
     }
 
-    /// The kind of the first that is owed, and from when on.
     #[inline]
-    fn next(&self) -> (usize, Ticks) {
+    fn look_for_next(&mut self) {
         let [a, b, c, d] = self.first;
         let early = if b < a { (1, b) } else { (0, a) };
         let late = if d < c { (3, d) } else { (2, c) };
-        if late.1 < early.1 { late } else { early }
+        self.next = if late.1 < early.1 { late } else { early };
+    }
+
+    /// When a TLP that could go at `start` goes at the earliest on a line that is busy until `busy_until`: behind the first
+    /// DLLP that is owed, if that goes before it.
+    #[inline]
+    #[must_use]
+    pub fn first_behind(&self, start: Ticks, busy_until: Ticks) -> Ticks {
+        let (kind, from) = self.next;
+        let at = from.max(busy_until);
+        let goes = at < start || from < start && from + self.spec.patience <= start;
+        if goes && self.last[kind].is_none_or(|last| from > last) { start.max(at + self.spec.time) } else { start }
+    }
+
+    /// Whether none can go at `now`.
+    #[inline]
+    #[must_use]
+    pub fn are_later_than(&self, now: Ticks) -> bool {
+        self.next.1 > now && self.urgent > now
     }
 
     #[inline]
@@ -229,12 +264,13 @@ impl Dllps {
         let owed = &mut self.owed[kind];
         owed.pop_front();
         self.first[kind] = owed.front().copied().unwrap_or(Ticks::NEVER);
+        self.look_for_next();
     }
 
     /// Shows everything that changes.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         // Where somebody watches, nothing is skipped.
-        let Dllps { spec: _, owed, first, last, nak, hurried, skp, urgent, gone, watch } = self;
+        let Dllps { spec: _, owed, first, next: _, last, nak, hurried, skp, urgent, hurry: _, gone, watch } = self;
         for owed in owed {
             view.count(owed.len());
             for from in owed {
@@ -264,6 +300,8 @@ impl Dllps {
             view.moment(comes);
         }
         view.flag(watch.is_some());
+        self.look_for_next();
+        self.hurry = self.nak.min(self.first_hurried().1);
     }
 
     /// One goes at `at`, and is told of if the other end waits for its kind.
@@ -284,10 +322,23 @@ impl Dllps {
     /// find the line free before it, and those that can wait no longer.
     #[inline]
     pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> Before {
+        self.go(start, busy_until, false)
+    }
+
+    /// The same, up to the last DLLP that goes by `now`.
+    #[inline]
+    pub fn gone_by(&mut self, now: Ticks, busy_until: Ticks) -> Before {
+        self.go(now, busy_until, true)
+    }
+
+    fn go(&mut self, start: Ticks, busy_until: Ticks, ends_with_dllp: bool) -> Before {
         let mut before = Before { busy_until, count: 0 };
         // What one brings is known when it goes, so none is decided upon before the line is free for it.
         while before.busy_until <= start {
-            let (kind, from) = self.next();
+            if ends_with_dllp && self.next_at(Ticks::ZERO) > start {
+                break;
+            }
+            let (kind, from) = self.next;
             if self.urgent <= start && self.urgent <= from.max(before.busy_until) {
                 self.go_first(start.min(from), &mut before);
                 continue;
@@ -303,7 +354,7 @@ impl Dllps {
                 self.last[kind] = Some(at);
                 if self.hurried[kind] <= at {
                     self.hurried[kind] = Ticks::NEVER;
-                    self.urgent = self.nak.min(self.skp).min(self.first_hurried().1);
+                    self.look_for_urgent();
                 }
                 self.put(DllpKind::RETURNING[kind], at, &mut before);
             }
@@ -334,7 +385,7 @@ impl Dllps {
             before.busy_until = self.skp.max(before.busy_until) + time;
             self.skp += interval;
         }
-        self.urgent = self.nak.min(self.skp).min(self.first_hurried().1);
+        self.look_for_urgent();
     }
 }
 

@@ -14,10 +14,11 @@
 //! path and the tags, and those that can make a request take turns. A completion occupies the way of data in. A job may have a
 //! read behind each of its writes. What a write carries says where it goes and in which pass, as a core's stores do.
 //!
-//! A job may come with a driver ([`DmaEngine::arm`]): each of its transfers then begins when the
-//! [doorbell](DmaEngine::store_arrives) is rung, may have to wait for a descriptor that is
+//! A job may come with a driver ([`DmaEngine::arm`]), each channel with its own: each of its transfers then begins when the
+//! channel's [doorbell](DmaEngine::store_arrives) is rung, may have to wait for a descriptor that is
 //! [fetched](crate::part::descriptor_fetcher), and is told of when it is over: by a word in host memory or a message behind its
-//! last write, or in a register when its last write has left and its last read has come.
+//! last write, or in a register when its last write has left and its last read has come. A message of a masked
+//! [vector](crate::part::msi_x) goes when that is unmasked.
 //!
 //! Waits recorded: `Engine` while it is occupied, `Tag` when as many reads as there are tags were under way,
 //! `ReadRoundTrip` when as many transfers as the job allows were, `Descriptor` when none had come, and what the link waited
@@ -25,18 +26,20 @@
 //!
 //! [channel]: crate::part::channel
 
-use crate::engine::{Slab, Slot, Wire};
+use crate::engine::{Slab, Wire};
 use crate::part::channel::{Channel, Open, Shared};
 use crate::part::data_path::DataPath;
 use crate::part::descriptor_fetcher::{self, DescriptorFetcher};
+use crate::part::endpoint::Region;
 use crate::part::interconnect::{self, Interconnect, Mode, Queue};
 use crate::part::job::{Job, MostBytes, Piece};
 use crate::part::memory::Memory;
+use crate::part::msi_x::{MsiX, Vector};
 use crate::part::pace::Pace;
 use crate::part::program::stored_bytes;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_machine::{Cause, Completion, DmaCall, Partner, Samples, Verb};
-use lanemark_platform::Mailbox;
+use lanemark_platform::{Mailbox, VectorTable};
 use lanemark_units::Ticks;
 
 mod steady;
@@ -52,7 +55,7 @@ pub struct Spec {
     pub read_bytes: u32,
     /// Most bytes of a write.
     pub write_bytes: u32,
-    /// Bytes of its data path.
+    /// Bytes of its data path, a power of two.
     pub beat_bytes: u32,
     /// Time between two beats.
     pub beat: Ticks,
@@ -76,16 +79,20 @@ pub struct Spec {
     pub egress: Ticks,
     /// From the link to the engine.
     pub ingress: Ticks,
-    /// Where it meets its driver, if it has one.
-    pub mailbox: Option<Mailbox>,
+    /// Where its channels meet their drivers: all of them, or none.
+    pub mailboxes: Vec<Mailbox>,
     /// Bytes of a descriptor that it fetches.
     pub descriptor_entry_bytes: u64,
     /// Descriptors fetched ahead.
     pub prefetch_descriptors: u16,
     /// Jobs that it can have at once.
     pub channels: usize,
+    /// One tick of the card's clock.
+    pub tick: Ticks,
     /// What lies between it and the user's circuit, if anything does.
     pub queues: Option<interconnect::Spec>,
+    /// Where its vectors lie, if it interrupts by MSI-X.
+    pub vectors: Option<VectorTable>,
 }
 
 /// Bytes of the word or message that tells of an end.
@@ -126,6 +133,10 @@ pub struct DmaEngine {
     channels: Vec<Channel>,
     /// Which channel made the last request.
     served: usize,
+    /// When the next one is made, and by which channel: as [`DmaEngine::due`] found last.
+    next: (Ticks, usize),
+    /// The channel whose status register does not know yet what it has done, until somebody took it.
+    status_due: Option<usize>,
     path: DataPath,
     reads: Vec<Read>,
     free_tags: Vec<u16>,
@@ -139,6 +150,8 @@ pub struct DmaEngine {
     taken_at: Ticks,
     /// The queues between it and the user's circuit, if there are any.
     pub queues: Option<Interconnect>,
+    /// Its vectors, if it interrupts by MSI-X.
+    pub(crate) msi_x: Option<MsiX>,
     /// What came, at its offset in the window's space.
     pub sink: Memory,
     /// When the last bytes came.
@@ -158,21 +171,21 @@ impl DmaEngine {
     /// With nothing to do.
     #[must_use]
     pub fn new(spec: Spec) -> DmaEngine {
-        let fetcher = spec.mailbox.map(|mailbox| {
+        let mut fetchers = spec.mailboxes.iter().zip(0..).map(|(mailbox, nth)| {
             DescriptorFetcher::new(descriptor_fetcher::Spec {
                 requester: spec.requester,
-                first_tag: spec.tags,
+                first_tag: spec.tags + nth * spec.prefetch_descriptors,
                 depth: spec.prefetch_descriptors,
                 entry_bytes: spec.descriptor_entry_bytes,
                 ring: mailbox.ring,
                 ring_bytes: mailbox.ring_bytes,
             })
         });
-        // Drivers meet the first channel.
-        let mut fetcher = fetcher.into_iter();
         DmaEngine {
-            channels: (0..spec.channels.max(1)).map(|_| Channel::new(fetcher.next())).collect(),
+            channels: (0..spec.channels.max(1)).map(|_| Channel::new(fetchers.next())).collect(),
             served: 0,
+            next: (Ticks::NEVER, 0),
+            status_due: None,
             path: DataPath::default(),
             reads: vec![Read::default(); usize::from(spec.tags)],
             free_tags: (0..spec.tags).rev().collect(),
@@ -182,6 +195,7 @@ impl DmaEngine {
             data_until: Ticks::ZERO,
             taken_at: Ticks::ZERO,
             queues: spec.queues.map(Interconnect::new),
+            msi_x: spec.vectors.zip(spec.mailboxes.first()).map(|(table, mailbox)| MsiX::new(table, mailbox.message)),
             sink: Memory::holding(EMPTY),
             received_at: Ticks::ZERO,
             received_bytes: 0,
@@ -190,6 +204,13 @@ impl DmaEngine {
             waits: [Ticks::ZERO; Cause::ALL.len()],
             spec,
         }
+    }
+
+    /// Whether its queues are joined, so that what passes one matters to others.
+    #[inline]
+    #[must_use]
+    pub fn joins_queues(&self) -> bool {
+        self.queues.as_ref().is_some_and(Interconnect::is_joined)
     }
 
     /// How many jobs it can have at once.
@@ -209,7 +230,7 @@ impl DmaEngine {
         self.forget(&job);
         let from = now + self.spec.start;
         if let Some(channel) = self.channels.get_mut(channel) {
-            channel.begin(now, job.released(), from);
+            channel.begin(now, job.released(), from, self.spec.tick);
         }
     }
 
@@ -221,14 +242,14 @@ impl DmaEngine {
         }
     }
 
-    /// Tells it to make the transfer of `call`, `passes` times, each when its bell is rung; says how many it has told of
-    /// before. `None` if it meets no driver.
+    /// Tells a channel to make the transfer of `call`, `passes` times, each when its bell is rung; says how many it has told
+    /// of before. `None` if there is no such channel, or none meets a driver.
     pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
-        let mailbox = self.spec.mailbox?;
+        let mailbox = *self.spec.mailboxes.get(call.channel as usize)?;
         let job = Job::new(&call.transfer, base, passes, first_pass, self.most_bytes());
         self.forget(&job);
-        let channel = self.channels.first_mut()?;
-        channel.begin(now, job, Ticks::ZERO);
+        let channel = self.channels.get_mut(call.channel as usize)?;
+        channel.begin(now, job, Ticks::ZERO, self.spec.tick);
         channel.arm(call, mailbox);
         Some(channel.done)
     }
@@ -242,10 +263,12 @@ impl DmaEngine {
         (self.refused, self.waits) = (None, [Ticks::ZERO; Cause::ALL.len()]);
     }
 
-    /// A store to the card was accepted: if it is to the doorbell, the next transfer may begin. Says whether it was.
+    /// A store to the card was accepted: if it is to a doorbell, the next transfer of its channel may begin. Says whether it was.
     #[inline]
     pub fn store_arrives(&mut self, now: Ticks, address: u64) -> bool {
-        let Some(channel) = self.channels.first_mut() else { return false };
+        let Some(first) = self.spec.mailboxes.first() else { return false };
+        let nth = address.wrapping_sub(first.doorbell) / Mailbox::REGISTER_BYTES;
+        let Some(channel) = self.channels.get_mut(nth as usize) else { return false };
         let is_rung = channel.calls.as_ref().is_some_and(|calls| calls.mailbox.doorbell == address);
         if is_rung {
             channel.ring(now, &self.spec);
@@ -253,9 +276,24 @@ impl DmaEngine {
         is_rung
     }
 
+    /// A store to a region of the card: if it is to the table of vectors, that is another now. Says whether a message may go.
+    #[inline]
+    pub(crate) fn vectors_change(&mut self, now: Ticks, tlp: &Tlp, region: &mut Region) -> bool {
+        let Some(msi_x) = self.msi_x.as_mut().filter(|msi_x| msi_x.is_touched(tlp)) else { return false };
+        msi_x.read_from(&mut region.memory, msi_x.table_at() - region.spec.address);
+        let mut goes = false;
+        for (nth, channel) in self.channels.iter_mut().enumerate() {
+            let is_masked = msi_x.is_masked(msi_x.vector_of(nth));
+            if let Some(calls) = channel.calls.as_mut().filter(|calls| calls.held_until == Ticks::NEVER && !is_masked) {
+                (calls.held_until, goes) = (now, true);
+            }
+        }
+        goes
+    }
+
     /// Makes no more requests; what is under way arrives.
     pub fn stop(&mut self) {
-        self.channels.iter_mut().for_each(Channel::stop);
+        self.channels.iter_mut().for_each(|channel| channel.stop(self.spec.tick));
         if let Some(queues) = &mut self.queues {
             queues.join(Mode::Straight, 0);
         }
@@ -270,10 +308,11 @@ impl DmaEngine {
         self.reads.get(usize::from(tag)).filter(|read| read.left > 0)
     }
 
-    /// When the read of this tag was made, if it is under way.
+    /// When the read of this tag was made, of data or of a descriptor, if it is under way.
     #[must_use]
     pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
-        self.read_of(tag).map(|read| read.asked)
+        let of_descriptor = || self.channels.first()?.fetcher.as_ref()?.asked_at(tag);
+        self.read_of(tag).map(|read| read.asked).or_else(of_descriptor)
     }
 
     /// The address behind the last byte of the read of this tag, if it is under way.
@@ -288,24 +327,55 @@ impl DmaEngine {
         self.channels.iter().all(Channel::is_done)
     }
 
-    /// How many transfers it has told a driver of, if the register that says so does not know yet.
+    /// How many transfers a channel has told a driver of, and the register that says so, if that does not know yet; or its
+    /// vector's pending bits.
+    #[inline]
     pub fn take_status(&mut self) -> Option<(u64, u64)> {
-        let channel = self.channels.first_mut()?;
-        let calls = channel.calls.as_ref().filter(|_| channel.is_status_due)?;
-        channel.is_status_due = false;
-        Some((calls.mailbox.status, channel.done))
+        let nth = self.status_due.take()?;
+        let channel = self.channels.get(nth)?;
+        let interrupts = channel.calls.as_ref().is_some_and(|calls| calls.completion == Completion::Interrupt);
+        match &self.msi_x {
+            Some(msi_x) if interrupts => Some(msi_x.pending_word(msi_x.vector_of(nth))),
+            _ => Some((self.status_at(nth)?, channel.done)),
+        }
     }
 
-    /// Bus address of the register that says so.
+    /// Bus address of the register that says what a channel has done.
     #[must_use]
-    pub fn status_at(&self) -> Option<u64> {
-        self.spec.mailbox.map(|mailbox| mailbox.status)
+    pub fn status_at(&self, channel: usize) -> Option<u64> {
+        self.spec.mailboxes.get(channel).map(|mailbox| mailbox.status)
     }
 
-    /// How many transfers it has told a driver of.
+    /// How many transfers a channel has told a driver of.
     #[must_use]
-    pub fn done(&self) -> u64 {
-        self.channels.first().map_or(0, |channel| channel.done)
+    pub fn done(&self, channel: usize) -> Option<u64> {
+        self.channels.get(channel).map(|channel| channel.done)
+    }
+
+    /// What the timer of a channel shows; 0 of one that is not there.
+    #[must_use]
+    pub fn timer_at(&self, channel: usize, now: Ticks) -> u64 {
+        self.channels.get(channel).map_or(0, |channel| channel.timer_at(now, self.spec.tick))
+    }
+
+    /// Somebody writes to the timer of a channel.
+    pub fn set_timer(&mut self, channel: usize, now: Ticks, value: u64) {
+        if let Some(channel) = self.channels.get_mut(channel) {
+            channel.set_timer(now, value, self.spec.tick);
+        }
+    }
+
+    /// Bytes that came for a channel.
+    #[must_use]
+    pub fn received_by(&self, channel: usize) -> u64 {
+        self.channels.get(channel).map_or(0, |channel| channel.received_bytes)
+    }
+
+    /// How long the requests of a channel waited for descriptors since it was told to take calls.
+    #[must_use]
+    pub fn fetching(&self, channel: usize) -> Ticks {
+        let calls = self.channels.get(channel).and_then(|channel| channel.calls.as_ref());
+        calls.map_or(Ticks::ZERO, |calls| calls.fetching)
     }
 
     /// When it made its last request.
@@ -332,36 +402,56 @@ impl DmaEngine {
         }
     }
 
-    /// When the next request is made, as far as is known now.
+    /// Looks when the next request is made, as far as is known now: channels that can make one take turns.
     #[inline]
-    #[must_use]
-    pub fn due(&self) -> Ticks {
+    pub fn due(&mut self) -> Ticks {
         let shared = self.shared();
-        self.channels.iter().map(|channel| channel.due(&shared)).min().unwrap_or(Ticks::NEVER)
+        let mut next = (Ticks::NEVER, self.served);
+        // Those behind the one that was served last come before those up to it.
+        let comes_before = |one: usize, other: usize| (one <= self.served, one) < (other <= self.served, other);
+        for (place, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.job.is_some()) {
+            let due = channel.due(&shared);
+            if due < next.0 || due == next.0 && comes_before(place, next.1) {
+                next = (due, place);
+            }
+        }
+        self.next = next;
+        next.0
     }
 
-    /// Makes the next request: channels that can make one take turns.
+    /// Makes the next request, if it is due.
     #[inline]
     pub fn issue(&mut self, now: Ticks, slab: &mut Slab) -> Option<Made> {
-        let (count, shared) = (self.channels.len(), self.shared());
-        let mut turns = (1..=count).map(|turn| (self.served + turn) % count);
-        let channel = turns.find(|place| self.channels[*place].due(&shared) <= now)?;
+        let (due, channel) = self.next;
+        if due > now {
+            return None;
+        }
         self.served = channel;
-        let (at, tlp) = self.issue_of(channel, now, slab)?;
+        let (at, tlp) = if self.channels[channel].calls.is_some() {
+            self.issue_of_call(channel, now, slab)?
+        } else {
+            self.issue_of(channel, now, slab)?
+        };
         Some(Made { channel, at, tlp })
     }
 
-    fn issue_of(&mut self, place: usize, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
-        if let Some(calls) = self.channels[place].calls {
-            let channel = &mut self.channels[place];
-            if channel.fetch_due(&calls, &self.spec) <= now {
-                let tlp = channel.fetcher.as_mut()?.ask(now)?;
-                return Some(self.send(place, now, tlp, self.spec.read.request));
-            }
-            if channel.notice_due(&calls, &self.spec) <= now {
-                return self.tell(place, now, slab);
-            }
+    /// The next request of a channel that meets a driver: for a descriptor, of a notice, or for data.
+    fn issue_of_call(&mut self, place: usize, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
+        let channel = &mut self.channels[place];
+        let calls = channel.calls?;
+        if channel.fetch_due(&calls, &self.spec) <= now {
+            let tlp = channel.fetcher.as_mut()?.ask(now)?;
+            return Some(self.send(place, now, tlp, self.spec.read.request));
         }
+        if channel.notice_due(&calls, &self.spec) <= now {
+            return self.tell(place, now, slab);
+        }
+        self.issue_of(place, now, slab)
+    }
+
+    /// The next request of a channel for data.
+    #[inline]
+    fn issue_of(&mut self, place: usize, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
         let piece = self.channels[place].job.as_ref()?.piece?;
         let Piece { number, chunk, offset, verb } = piece;
         let is_first = self.channels[place].begins_descriptor(&piece, &self.spec);
@@ -375,9 +465,12 @@ impl DmaEngine {
             Tlp { address, length_dw, first_be, last_be, requester, relaxed, id_based, ..Tlp::of(TlpKind::MWr) };
         if verb == Verb::Store {
             tlp.payload = slab.take();
+            // Nobody looks at the tag of a write: it says whose it is.
+            tlp.tag = place as u16;
             let skip = (chunk.address - address) as usize;
             let data = &mut slab.bytes_mut(tlp.payload)[skip..skip + chunk.bytes as usize];
-            let turn = job.first_pass + number / job.transfer.count;
+            let pass = if number < job.transfer.count { 0 } else { number / job.transfer.count };
+            let turn = job.first_pass + pass;
             let feeder = Channel::feeder(job);
             if !self.queues.as_mut().is_some_and(|queues| queues.give(now, feeder, data)) {
                 stored_bytes(chunk.address, turn, data);
@@ -403,6 +496,7 @@ impl DmaEngine {
     }
 
     /// What a channel waited for before a request, and how long; a descriptor that was fetched for it is begun.
+    #[inline]
     fn charge(&mut self, place: usize, now: Ticks, piece: &Piece, is_first: bool) -> (Cause, Ticks) {
         let (tag_at, tag_because) = (Some(self.tag_at), self.tag_because);
         let shared = Shared { spec: &self.spec, tag_at, tag_because, queues: self.queues.as_ref() };
@@ -431,34 +525,48 @@ impl DmaEngine {
     /// Tells the driver that one more transfer is over.
     fn tell(&mut self, place: usize, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
         let channel = &mut self.channels[place];
+        let ended = channel.moved_at();
         let calls = channel.calls.as_mut()?;
+        let mut vector = None;
+        if let Some(msi_x) = self.msi_x.as_mut().filter(|_| calls.completion == Completion::Interrupt) {
+            self.status_due = Some(place);
+            vector = msi_x.send(msi_x.vector_of(place));
+            if vector.is_none() {
+                calls.held_until = Ticks::NEVER;
+                return None;
+            }
+        }
         calls.told += 1;
         channel.done += 1;
+        channel.timer.stop(ended, self.spec.tick);
         let at = match calls.completion {
             Completion::Register => {
-                channel.is_status_due = true;
+                self.status_due = Some(place);
                 return None;
             }
             Completion::Flag => calls.mailbox.flag,
-            Completion::Interrupt => calls.mailbox.message,
+            Completion::Interrupt => vector.map_or(calls.mailbox.message, |vector| vector.address),
         };
+        let data = vector.map_or(channel.done as u32, |Vector { data, .. }| data);
         let (address, length_dw, first_be, last_be) = span(at, NOTICE_BYTES);
         let payload = slab.take();
-        slab.bytes_mut(payload)[..NOTICE_BYTES as usize].copy_from_slice(&(channel.done as u32).to_le_bytes());
+        slab.bytes_mut(payload)[..NOTICE_BYTES as usize].copy_from_slice(&data.to_le_bytes());
         let requester = self.spec.requester;
-        let tlp = Tlp { address, length_dw, first_be, last_be, requester, payload, ..Tlp::of(TlpKind::MWr) };
+        let tag = place as u16;
+        let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) };
         Some(self.send(place, now, tlp, self.spec.write.request))
     }
 
     #[inline]
     fn beats(&self, bytes: u32) -> Ticks {
-        self.spec.beat * u64::from(bytes.div_ceil(self.spec.beat_bytes))
+        self.spec.beat * u64::from((bytes + self.spec.beat_bytes - 1) >> self.spec.beat_bytes.trailing_zeros())
     }
 
-    /// One of a channel's requests left for the link, having waited for `because`.
+    /// One of a channel's requests left for the link, having waited for `because`; says whether its next one may be due at
+    /// another time now.
     #[inline]
-    pub fn left(&mut self, now: Ticks, channel: usize, because: Option<Cause>) {
-        self.channels[channel].left(now, because, &self.spec);
+    pub fn left(&mut self, now: Ticks, channel: usize, because: Option<Cause>) -> bool {
+        self.channels[channel].left(now, because, &self.spec)
     }
 
     /// A completion is checked at `at`. It may be told so before that time: completions come in order.
@@ -481,6 +589,13 @@ impl DmaEngine {
         queues.map_or(Ticks::ZERO, |queues| queues.takes_at(Queue::Rx, u64::from(tlp.enabled_bytes())))
     }
 
+    /// Who asked for a descriptor with this tag: behind those of data, each channel has as many as it fetches ahead.
+    #[inline]
+    fn fetcher_of(&mut self, tag: u16) -> Option<&mut DescriptorFetcher> {
+        let nth = tag.checked_sub(self.spec.tags)? / self.spec.prefetch_descriptors;
+        self.channels.get_mut(usize::from(nth))?.fetcher.as_mut()
+    }
+
     /// When the next completion has come in.
     #[inline]
     #[must_use]
@@ -493,31 +608,26 @@ impl DmaEngine {
         }
     }
 
-    /// Puts the next completion away, if it has come in and there is room for it.
+    /// Puts the next completion away, if it has come in and there is room for it; says whether the next request may be due at
+    /// another time now.
     #[inline]
-    pub fn take_data(&mut self, now: Ticks, slab: &mut Slab) -> Option<Tlp> {
+    pub fn take_data(&mut self, now: Ticks, slab: &mut Slab) -> bool {
         if self.data_due() > now {
-            return None;
+            return false;
         }
         let is_late = now > self.arriving.due();
-        let tlp = self.arriving.take(now)?;
+        let Some(tlp) = self.arriving.take(now) else { return false };
         self.taken_at = now;
-        let fetcher = self.channels.first_mut().and_then(|channel| channel.fetcher.as_mut());
-        if let Some(fetcher) = fetcher.filter(|fetcher| fetcher.knows(tlp.tag)) {
-            fetcher.arrive(now);
-            if tlp.kind != TlpKind::CplD || tlp.flaw != Flaw::None {
-                self.refused.get_or_insert(tlp.address);
-            }
-            slab.give_back(tlp.payload);
-            return Some(tlp);
-        }
-        let bytes = tlp.enabled_bytes();
-        let read = self.reads.get_mut(usize::from(tlp.tag))?;
+        let Some(read) = self.reads.get_mut(usize::from(tlp.tag)) else {
+            self.take_descriptor(now, &tlp, slab);
+            return true;
+        };
         if read.left == 0 {
             // Nobody waits for it any more.
             slab.give_back(tlp.payload);
-            return Some(tlp);
+            return false;
         }
+        let bytes = tlp.enabled_bytes();
         let (number, place) = (read.transfer, read.channel);
         let is_good = tlp.kind == TlpKind::CplD && tlp.flaw == Flaw::None;
         let came = if tlp.kind == TlpKind::CplD { bytes.min(read.left) } else { read.left };
@@ -534,13 +644,12 @@ impl DmaEngine {
                 }
             }
             self.received_bytes += u64::from(bytes);
+            channel.received_bytes += u64::from(bytes);
             self.received_at = now;
         } else {
             self.refused.get_or_insert(tlp.address);
         }
-        if tlp.payload != Slot::NONE {
-            slab.give_back(tlp.payload);
-        }
+        slab.give_back(tlp.payload);
         if let Some(nth) = channel.open.iter().position(|open| open.number == number) {
             let open = &mut channel.open[nth];
             open.left -= u64::from(came).min(open.left);
@@ -559,6 +668,18 @@ impl DmaEngine {
             }
             self.free_tags.push(tlp.tag);
         }
-        Some(tlp)
+        // A transfer that ends does so with the last completion of a read.
+        is_last
+    }
+
+    /// A descriptor has come.
+    fn take_descriptor(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
+        if let Some(fetcher) = self.fetcher_of(tlp.tag) {
+            fetcher.arrive(now);
+            if tlp.kind != TlpKind::CplD || tlp.flaw != Flaw::None {
+                self.refused.get_or_insert(tlp.address);
+            }
+        }
+        slab.give_back(tlp.payload);
     }
 }

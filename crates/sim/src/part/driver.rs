@@ -31,8 +31,8 @@ pub struct Spec {
     cycle: Ticks,
     /// Bus address of what is lent.
     lent_at: u64,
-    /// Of each card that has one.
-    mailboxes: Vec<Option<Mailbox>>,
+    /// Of each card, those of its channels.
+    mailboxes: Vec<Vec<Mailbox>>,
 }
 
 /// Bytes of a page that is pinned.
@@ -56,9 +56,14 @@ impl Spec {
             store_bytes: u64::from(driver.copy_bytes.value).min(entry_bytes),
             cycle: Ticks::from_ns(1.0 / platform.core.clock_ghz.value).unwrap_or(Ticks(1)),
             lent_at: platform.memory.as_ref()?.address_bytes.value,
-            mailboxes: (0..platform.cards()).map(|card| platform.mailbox(card)).collect(),
+            mailboxes: (0..platform.cards()).map(|card| mailboxes(platform, card)).collect(),
         })
     }
+}
+
+/// Where the channels of a card meet their drivers; none where there is no room for all of them.
+pub(crate) fn mailboxes(platform: &Platform, card: u32) -> Vec<Mailbox> {
+    (0..).map_while(|channel| platform.mailbox(card, channel)).collect()
 }
 
 /// How many blocks of `block` bytes a range touches.
@@ -86,7 +91,7 @@ enum Step {
 pub struct Call {
     asked: DmaCall,
     mailbox: Mailbox,
-    /// How many transfers the card has done when this one is.
+    /// How many transfers the channel has done when this one is.
     number: u64,
     pages: u64,
     descriptors: u64,
@@ -94,11 +99,11 @@ pub struct Call {
 }
 
 impl Call {
-    /// Call number `nth` of a plan; `number` is how many transfers the card has done when this one is. `None` if the card
+    /// Call number `nth` of a plan; `number` is how many transfers the channel has done when this one is. `None` if the channel
     /// has no mailbox: such plans are refused before they run.
     #[must_use]
     pub fn new(spec: &Spec, call: &DmaCall, nth: u64, number: u64) -> Option<Call> {
-        let mailbox = *spec.mailboxes.get(call.transfer.card as usize)?.as_ref()?;
+        let mailbox = *spec.mailboxes.get(call.transfer.card as usize)?.get(call.channel as usize)?;
         let start = spec.lent_at + call.transfer.window.place(nth, call.transfer.bytes);
         Some(Call {
             asked: *call,
@@ -181,7 +186,8 @@ mod tests {
         let window = Window { offset, len: 1 << 20, pattern: Pattern::Sequential };
         let partner = Partner::Host;
         let transfer = Transfer { card: 0, verb: Verb::Load, partner, bytes: 8192, count: 1, window, under_way: None };
-        let mut call = Call::new(&spec, &DmaCall { transfer, share, descriptors, completion }, 0, 7).unwrap();
+        let mut call =
+            Call::new(&spec, &DmaCall { transfer, channel: 0, share, descriptors, completion }, 0, 7).unwrap();
         std::iter::from_fn(|| call.next(&spec)).collect()
     }
 

@@ -6,6 +6,8 @@
 //!  link <------------- egress <------------+ completions
 //! ```
 //!
+//! Some of its [registers](crate::part::registers) may be timers; where it says which, others than those and the user's keep nothing.
+//!
 //! A write leaves the receive buffer, and its credits with it, when its last beat is accepted. Completions of its own
 //! reads go to its DMA engine, if it has one, and do not wait for regions. What other cards write goes to a queue of that engine, if
 //! it has queues, and stays in the receive buffer while that is full.
@@ -16,13 +18,17 @@ use crate::part::credit::Cost;
 use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::interconnect::Queue;
 use crate::part::memory::Memory;
+use crate::part::msi_x::MsiX;
+use crate::part::registers::{self, Registers};
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_machine::{Cause, DmaCall};
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 mod steady;
+mod timers;
 
 /// What a region is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +73,8 @@ pub struct Spec {
     pub completion_bytes: u32,
     /// The region through which other cards write to the queue `EP_RX`, if there is one.
     pub queued: Option<usize>,
+    /// Which of its registers are what, if that is known.
+    pub registers: Option<registers::Spec>,
 }
 
 /// Beats counted since the last look.
@@ -106,6 +114,8 @@ pub struct Region {
     clear_on_read: Vec<u64>,
     /// Registers a write sets bits in.
     set_on_write: Vec<u64>,
+    /// Where it keeps what is written, if not everywhere.
+    kept: Vec<Range<u64>>,
     answers: VecDeque<(Ticks, Tlp)>,
 }
 
@@ -139,7 +149,7 @@ impl Region {
         if tlp.length_dw > 16 {
             return self.write_long(tlp, slab.bytes(tlp.payload), beats);
         }
-        let (mask, len) = (tlp.byte_mask(), usize::from(tlp.length_dw) * 4);
+        let (mask, len) = (self.kept_of(offset, tlp.byte_mask()), usize::from(tlp.length_dw) * 4);
         let bytes = slab.line(tlp.payload);
         match self.spec.kind {
             Kind::Fifo(entries) => self.push(offset, mask, bytes, entries),
@@ -160,6 +170,16 @@ impl Region {
         }
     }
 
+    /// Those bytes of a line, from `offset` on, that it keeps.
+    #[inline]
+    fn kept_of(&self, offset: u64, mask: u64) -> u64 {
+        if self.kept.is_empty() {
+            return mask;
+        }
+        let is_kept = |place: &u64| self.kept.iter().any(|kept| kept.contains(&(offset + place)));
+        (0..64).filter(is_kept).fold(0, |kept, place| kept | 1 << place) & mask
+    }
+
     /// What no core sends: more than a line, and of one piece. Registers take it as plain bytes.
     fn write_long(&mut self, tlp: &Tlp, bytes: &[u8], beats: u64) {
         let skip = tlp.first_be.trailing_zeros() as usize;
@@ -175,7 +195,15 @@ impl Region {
                 if kind == Kind::CountedStorage {
                     self.beats.write += beats;
                 }
-                self.memory.write(offset, bytes);
+                if self.kept.is_empty() {
+                    return self.memory.write(offset, bytes);
+                }
+                for kept in &self.kept {
+                    let (from, until) = (kept.start.max(offset), kept.end.min(offset + u64::from(len)));
+                    if from < until {
+                        self.memory.write(from, &bytes[(from - offset) as usize..(until - offset) as usize]);
+                    }
+                }
             }
         }
     }
@@ -260,11 +288,9 @@ pub struct Accepted {
     pub cost: Cost,
     /// Why they come back no earlier.
     pub because: Cause,
-    /// That there is no such thing, and when that is at the link.
-    pub refusal: Option<(Ticks, Tlp)>,
     /// It was a request that nobody here serves.
     pub is_refused: bool,
-    /// It was a store to the doorbell of the DMA engine.
+    /// It was a store to the doorbell of the DMA engine, or one that lets it send a message.
     pub rings: bool,
 }
 
@@ -274,6 +300,8 @@ pub struct Endpoint {
     spec: Spec,
     /// Its regions, in platform order.
     pub regions: Vec<Region>,
+    /// What its timers show.
+    registers: Option<Registers>,
     /// In the receive buffer, until the last beat.
     accepting: VecDeque<Received>,
     free_at: Ticks,
@@ -298,7 +326,7 @@ impl Endpoint {
     /// With its regions as at power-on.
     #[must_use]
     pub fn new(spec: Spec, regions: Vec<RegionSpec>, dma: Option<DmaEngine>) -> Endpoint {
-        let regions = regions
+        let mut regions: Vec<Region> = regions
             .into_iter()
             .map(|spec| Region {
                 spec,
@@ -308,12 +336,20 @@ impl Endpoint {
                 fifo_lost: 0,
                 clear_on_read: Vec::new(),
                 set_on_write: Vec::new(),
+                kept: Vec::new(),
                 answers: VecDeque::with_capacity(16),
             })
             .collect();
-        Endpoint {
+        let registers = spec.registers.clone().map(Registers::new);
+        if let Some(registers) = &registers
+            && let Some(region) = regions.get_mut(registers.place())
+        {
+            region.kept = registers.kept().into();
+        }
+        let mut endpoint = Endpoint {
             spec,
             regions,
+            registers,
             accepting: VecDeque::with_capacity(256),
             free_at: Ticks::ZERO,
             left_at: Ticks::ZERO,
@@ -322,16 +358,33 @@ impl Endpoint {
             accepted_bytes: 0,
             accepted_from: Vec::new(),
             unsupported: 0,
+        };
+        endpoint.with_vectors(|msi_x, region| {
+            msi_x.write_to(&mut region.memory, msi_x.table_at() - region.spec.address);
+        });
+        endpoint
+    }
+
+    /// Looks at the vectors and the region that holds their table, if there are any.
+    fn with_vectors(&mut self, look: impl FnOnce(&mut MsiX, &mut Region)) {
+        let Some(msi_x) = self.dma.as_mut().and_then(|engine| engine.msi_x.as_mut()) else { return };
+        let holds = |region: &&mut Region| msi_x.table_at().wrapping_sub(region.spec.address) < region.spec.len;
+        if let Some(region) = self.regions.iter_mut().find(holds) {
+            look(msi_x, region);
         }
     }
 
     /// Takes over what another one of its kind holds: the bytes, entries and registers of regions, and what was read.
     pub(crate) fn keep_bytes_of(&mut self, used: &mut Endpoint) {
         std::mem::swap(&mut self.regions, &mut used.regions);
+        std::mem::swap(&mut self.registers, &mut used.registers);
         self.regions.iter_mut().for_each(|region| region.answers.clear());
         if let (Some(fresh), Some(used)) = (&mut self.dma, &mut used.dma) {
             std::mem::swap(&mut fresh.sink, &mut used.sink);
         }
+        self.with_vectors(|msi_x, region| {
+            msi_x.read_from(&mut region.memory, msi_x.table_at() - region.spec.address);
+        });
     }
 
     /// The region of this name.
@@ -346,7 +399,7 @@ impl Endpoint {
         from.map_or((0, Ticks::ZERO), |(_, bytes, at)| (*bytes, *at))
     }
 
-    #[cold]
+    #[inline]
     fn accept_from_card(&mut self, now: Ticks, requester: u16, bytes: u64) {
         match self.accepted_from.iter_mut().find(|(other, ..)| *other == requester) {
             Some((_, sum, at)) => (*sum, *at) = (*sum + bytes, now),
@@ -401,6 +454,7 @@ impl Endpoint {
     }
 
     /// Whether what was received goes to the queue of what other cards write.
+    #[inline]
     fn is_queued(&self, received: &Received) -> bool {
         let Received { tlp, place, .. } = received;
         Some(*place) == self.spec.queued
@@ -432,18 +486,23 @@ impl Endpoint {
             self.queue(now, &received, slab);
         }
         let mut head = [0; 8];
-        let (mut refusal, mut rings, mut is_refused) = (None, false, false);
+        let (mut rings, mut is_refused) = (false, false);
         if tlp.payload != Slot::NONE {
             head.copy_from_slice(&slab.line(tlp.payload)[..8]);
         }
+        let timers = if tlp.kind == TlpKind::MWr { self.timers_in(place, &tlp) } else { 0..0 };
+        self.show_timers(now, timers.clone());
         match (tlp.kind, self.regions.get_mut(place)) {
             (TlpKind::MWr, Some(region)) => {
                 region.write(&tlp, slab, beats);
+                let changes = |engine: &mut DmaEngine| engine.vectors_change(now, &tlp, region);
+                rings = self.dma.as_mut().is_some_and(changes);
+                self.set_timers(now, timers);
                 slab.give_back(tlp.payload);
                 let bytes = u64::from(tlp.enabled_bytes());
                 self.accepted_bytes += bytes;
                 self.last_accepted = now;
-                rings = self.dma.as_mut().is_some_and(|engine| engine.store_arrives(now, tlp.address));
+                rings |= self.dma.as_mut().is_some_and(|engine| engine.store_arrives(now, tlp.address));
                 if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE {
                     self.accept_from_card(now, tlp.requester, bytes);
                 }
@@ -462,12 +521,16 @@ impl Endpoint {
             (TlpKind::MRd, None) => {
                 self.unsupported += 1;
                 is_refused = true;
-                let answer = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp };
-                refusal = Some((now + self.spec.egress, answer));
             }
             (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
         }
-        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, refusal, is_refused, rings })
+        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, is_refused, rings })
+    }
+
+    /// What tells the requester of a read taken now that nobody here serves it, and when that is at the link.
+    #[must_use]
+    pub fn refusal(&self, now: Ticks, read: &Tlp) -> (Ticks, Tlp) {
+        (now + self.spec.egress, Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..*read })
     }
 
     /// The DMA engine makes its next request, as [`DmaEngine::issue`]; what its status register says follows it.
@@ -485,7 +548,7 @@ impl Endpoint {
     pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
         let engine = self.dma.as_mut()?;
         let done = engine.arm(now, call, base, passes, first_pass)?;
-        let status = engine.status_at()?;
+        let status = engine.status_at(call.channel as usize)?;
         self.show_status(status, done);
         Some(done)
     }
@@ -507,8 +570,9 @@ impl Endpoint {
     /// Region `place` answers a read: each completion, and when it is at the link.
     #[inline]
     pub fn answer(&mut self, now: Ticks, place: usize, slab: &mut Slab, mut send: impl FnMut(Ticks, Tlp)) {
+        let Some((_, tlp)) = self.regions[place].answers.pop_front() else { return };
+        self.show_timers(now, self.timers_in(place, &tlp));
         let region = &mut self.regions[place];
-        let Some((_, tlp)) = region.answers.pop_front() else { return };
         if region.spec.kind == Kind::CountedStorage {
             region.beats.read += region.beats_of(&tlp);
         }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub struct Spec {
     /// Bytes that it holds.
     pub size_bytes: u64,
-    /// Bytes of a beat of the user's circuit.
+    /// Bytes of a beat of the user's circuit, a power of two.
     pub beat_bytes: u32,
     /// Time between two of them.
     pub beat: Ticks,
@@ -22,9 +22,10 @@ pub struct Spec {
 
 impl Spec {
     /// What the user's circuit takes for so many bytes.
+    #[inline]
     #[must_use]
     pub fn beats(&self, bytes: u64) -> Ticks {
-        self.beat * bytes.div_ceil(u64::from(self.beat_bytes))
+        self.beat * ((bytes + u64::from(self.beat_bytes) - 1) >> self.beat_bytes.trailing_zeros())
     }
 }
 
@@ -56,7 +57,7 @@ impl Fifo {
     #[inline]
     #[must_use]
     pub fn passes_at(&self, bytes: u64) -> Ticks {
-        let ahead = self.spec.size_bytes.saturating_sub(bytes) / u64::from(self.spec.beat_bytes);
+        let ahead = self.spec.size_bytes.saturating_sub(bytes) >> self.spec.beat_bytes.trailing_zeros();
         Ticks(self.caught_up_at.0.saturating_sub((self.spec.beat * ahead).0))
     }
 

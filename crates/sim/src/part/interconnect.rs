@@ -163,6 +163,7 @@ impl Interconnect {
     }
 
     /// Whether it joins queues.
+    #[inline]
     pub(crate) fn is_joined(&self) -> bool {
         self.mode != Mode::Straight
     }

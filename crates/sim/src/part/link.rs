@@ -23,7 +23,7 @@
 //! acknowledgment of older TLPs did, or this one was sent before.
 
 use crate::part::credit::{Account, Cost, Covered, Credits, Pool};
-use crate::part::dllp::{self, DllpKind, Dllps, Gone, Skp, Watch};
+use crate::part::dllp::{self, Before, DllpKind, Dllps, Gone, Skp, Watch};
 use crate::part::input::{Input, Waiting};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
@@ -36,6 +36,17 @@ mod steady;
 
 /// How many of each class a port looks at.
 const LOOKS_AT: usize = 8;
+
+/// Replays of one TLP before the link is trained again: `REPLAY_NUM` has two bits.
+///
+/// Source: PCI Express Base Specification 5.0, section 3.6.2.1.
+const MOST_REPLAYS: u8 = 3;
+
+/// Ordered sets of 16 symbols that each side sends in Recovery, at the least: 8 TS1, then 16 TS2 behind the first one that it
+/// received. With them go two ways there and back. What receivers take to find their clocks again is not known.
+///
+/// Source: PCI Express Base Specification 5.0, section 4.2.6.4.
+const TRAINING_SETS: u64 = 24;
 
 /// What never changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +100,8 @@ pub struct Crossed {
     pub replays: u64,
     /// Those of them that were sent again because the replay timer ended.
     pub replay_timeouts: u64,
+    /// How often the link was trained again, because one TLP had to be sent again four times.
+    pub rollovers: u64,
 }
 
 /// A TLP on its way.
@@ -127,6 +140,7 @@ struct Choice {
     class: usize,
     place: usize,
     ready: Ticks,
+    covered: Covered,
 }
 
 /// One that may go before all that were there before it.
@@ -175,6 +189,10 @@ pub struct Transmitter {
     again_at: Option<Ticks>,
     /// When the receiver found one damaged, until it is asked for.
     damaged_at: Option<Ticks>,
+    /// How often in a row one was: `REPLAY_NUM`, and 4 where it is about to roll over.
+    replay_num: u8,
+    /// Until when the link is trained, until it is asked for.
+    trains_until: Option<Ticks>,
     /// It, until somebody looks.
     pub damaged: Option<Sent>,
     /// TLPs that went, damaged ones too.
@@ -212,6 +230,8 @@ impl Transmitter {
             tlp_until: Ticks::ZERO,
             again_at: None,
             damaged_at: None,
+            replay_num: 0,
+            trains_until: None,
             damaged: None,
             tried: 0,
             crossed: Crossed::default(),
@@ -229,13 +249,36 @@ impl Transmitter {
                 Passing::Random => false,
             };
         self.queued += 1;
-        if self.inputs[input].is_empty() {
-            let place = self.active.partition_point(|other| *other < input);
-            self.active.insert(place, input);
-        }
         self.offered += 1;
+        if self.inputs[input].is_empty() {
+            self.activate(input);
+        }
         self.inputs[input].offer(at, self.offered, tlp);
         !goes_behind
+    }
+
+    /// An input that had nothing to send has something.
+    #[inline]
+    fn activate(&mut self, input: usize) {
+        if self.active.is_empty() {
+            return self.active.push(input);
+        }
+        let place = self.active.partition_point(|other| *other < input);
+        self.active.insert(place, input);
+    }
+
+    /// The only TLP that may go next: the first of the only input that has some, if it has those of one class only and none
+    /// that may go before others.
+    #[inline]
+    fn only_head(&self) -> Option<(usize, Waiting<'_>)> {
+        let &[only] = self.active.as_slice() else { return None };
+        let input = &self.inputs[only];
+        let is_plain = match self.spec.passing {
+            Passing::Never => true,
+            Passing::Blocked => !input.has_free(),
+            Passing::Random => false,
+        };
+        if is_plain { Some((only, input.only_head()?)) } else { None }
     }
 
     /// TLPs that have not started to go.
@@ -259,6 +302,10 @@ impl Transmitter {
         if let Some(again_at) = self.again_at {
             return Due { at: again_at.max(self.busy_until), awaits_dllp: again_at == Ticks::NEVER };
         }
+        if let Some((_, head)) = self.only_head() {
+            let at = self.account.covered_at(Cost::of(head.tlp)).at;
+            return self.due_at(head.ready.max(at), at == Ticks::NEVER);
+        }
         let (mut first, mut awaits_dllp) = (Ticks::NEVER, false);
         for number in &self.active {
             let input = &self.inputs[*number];
@@ -281,7 +328,14 @@ impl Transmitter {
                 first = first.min(other.goes_at);
             }
         }
-        Due { at: first.max(self.busy_until), awaits_dllp }
+        self.due_at(first, awaits_dllp)
+    }
+
+    /// When one that can go at `at` goes on the line.
+    #[inline]
+    fn due_at(&self, at: Ticks, awaits_dllp: bool) -> Due {
+        let at = at.max(self.busy_until);
+        Due { at: self.dllps.first_behind(at, self.busy_until), awaits_dllp }
     }
 
     /// Whether the first of a class may go before all that were there before it, as far as the table goes.
@@ -316,8 +370,9 @@ impl Transmitter {
         input.first_of_each(LOOKS_AT).filter(move |waiting| input.lets_pass_all(waiting) && others(waiting)).map(
             move |waiting| {
                 let Waiting { class, place, order, ready, tlp } = waiting;
-                let goes_at = ready.max(self.account.covered_at(Cost::of(tlp)).at);
-                Passer { choice: Choice { input: number, class, place, ready }, order, goes_at }
+                let covered = self.account.covered_at(Cost::of(tlp));
+                let goes_at = ready.max(covered.at);
+                Passer { choice: Choice { input: number, class, place, ready, covered }, order, goes_at }
             },
         )
     }
@@ -326,6 +381,11 @@ impl Transmitter {
     /// that may go.
     #[inline]
     fn choose(&self, now: Ticks) -> Option<Choice> {
+        if let Some((input, Waiting { class, place, ready, tlp, .. })) = self.only_head() {
+            let covered = self.account.covered_at(Cost::of(tlp));
+            let goes = ready <= now && covered.at <= now;
+            return goes.then_some(Choice { input, class, place, ready, covered });
+        }
         if self.spec.passing == Passing::Random {
             return self.choose_any(now);
         }
@@ -357,9 +417,9 @@ impl Transmitter {
     fn choose_of(&self, number: usize, now: Ticks) -> Option<Choice> {
         let input = &self.inputs[number];
         let may_go = |head: Waiting<'_>| {
-            let goes =
-                head.ready <= now && self.is_ordered(&head) && self.account.covered_at(Cost::of(head.tlp)).at <= now;
-            goes.then_some(Choice { input: number, class: head.class, place: head.place, ready: head.ready })
+            let covered = self.account.covered_at(Cost::of(head.tlp));
+            let goes = head.ready <= now && self.is_ordered(&head) && covered.at <= now;
+            goes.then_some(Choice { input: number, class: head.class, place: head.place, ready: head.ready, covered })
         };
         if let Some(head) = input.only_head() {
             return may_go(head);
@@ -393,12 +453,12 @@ impl Transmitter {
         if self.queued == 0 || self.busy_until > now || self.again_at.is_some_and(|at| at > now) {
             return false;
         }
-        let Some(choice) = self.choose(now) else { return false };
         self.settle_dllps(now);
         if self.busy_until > now {
             return false;
         }
-        let Choice { input, class, place, ready } = choice;
+        let Some(choice) = self.choose(now) else { return false };
+        let Choice { input, class, place, ready, covered } = choice;
         if self.spec.tlps_per_error > 0 && self.comes_damaged(now, &choice) {
             return false;
         }
@@ -406,13 +466,12 @@ impl Transmitter {
         sent.tlp = tlp;
         self.queued -= 1;
         if self.inputs[input].is_empty() {
-            self.active.retain(|other| *other != input);
+            if self.active.len() == 1 { self.active.clear() } else { self.active.retain(|other| *other != input) }
         }
         if input >= self.spec.first_served {
             self.served = input;
         }
         let cost = Cost::of(&sent.tlp);
-        let covered = self.account.covered_at(cost);
         self.account.collect(now);
         self.account.take(cost);
         sent.because = self.waited_for(covered, ready);
@@ -447,21 +506,27 @@ impl Transmitter {
     /// Whether the TLP that goes now comes damaged: then it has been on the line and waits to go again.
     #[cold]
     fn comes_damaged(&mut self, now: Ticks, choice: &Choice) -> bool {
+        if self.replay_num > MOST_REPLAYS {
+            self.train(now);
+            return true;
+        }
         self.tried += 1;
         let drawn =
             |what: u64| mixed(self.spec.number << 48 ^ self.tried << 1 ^ what).is_multiple_of(self.spec.tlps_per_error);
         let (tlp_is, nak_is) = (drawn(0), drawn(1));
         if self.flits.is_some() || !tlp_is {
+            self.replay_num = 0;
             return false;
         }
         let is_it = |other: &Waiting<'_>| (other.class, other.place) == (choice.class, choice.place);
         let Some(going) = self.inputs[choice.input].first_of_each(LOOKS_AT).find(is_it) else { return false };
         let (tlp, Choice { input, ready, .. }) = (*going.tlp, *choice);
-        let because = self.waited_for(self.account.covered_at(Cost::of(&tlp)), ready);
+        let because = self.waited_for(choice.covered, ready);
         let (header_dw, all_dw) = self.dws(&tlp);
         let (header_sent, sent) = self.occupy(now, header_dw, all_dw);
         let [header_arrives, arrives] = [header_sent, sent].map(|at| at + self.spec.latency);
         self.damaged = Some(Sent { tlp, input, ready, header_arrives, arrives, because });
+        self.replay_num += 1;
         self.crossed.replays += 1;
         self.crossed.wire_bytes += all_dw * 4;
         if nak_is {
@@ -473,6 +538,25 @@ impl Transmitter {
             self.damaged_at = Some(sent + self.spec.latency);
         }
         true
+    }
+
+    /// The link goes through Recovery before the next replay: nothing goes either way as long.
+    fn train(&mut self, now: Ticks) {
+        let sets = dw_ticks(self.spec.generation, Lanes::X1) * (TRAINING_SETS * 4);
+        let until = now + self.spec.latency * 4 + sets;
+        (self.replay_num, self.busy_until, self.again_at, self.trains_until) = (0, until, Some(until), Some(until));
+        self.crossed.rollovers += 1;
+    }
+
+    /// Until when the link is trained, if that has begun; said once.
+    #[inline]
+    pub fn take_training(&mut self) -> Option<Ticks> {
+        self.trains_until.take()
+    }
+
+    /// Nothing goes until then: the other direction trains the link.
+    pub fn pause(&mut self, until: Ticks) {
+        self.busy_until = self.busy_until.max(until);
     }
 
     /// When the receiver found the TLP damaged that was sent last, said once.
@@ -550,13 +634,11 @@ impl Transmitter {
         }
     }
 
-    /// A DLLP of this kind can go from `from` on: an acknowledgment or credits of the other direction.
+    /// A DLLP of this kind can go from `from` on: an acknowledgment or credits of the other direction. Says whether so many
+    /// are owed that it is time to look which have gone.
     #[inline]
-    pub fn owe(&mut self, now: Ticks, kind: DllpKind, from: Ticks) {
-        if self.flits.is_none() {
-            self.dllps.owe(kind, from);
-            self.settle_dllps(now);
-        }
+    pub fn owe(&mut self, kind: DllpKind, from: Ticks) -> bool {
+        self.flits.is_none() && self.dllps.owe(kind, from)
     }
 
     /// When the next DLLP goes, if no TLP does before: a tick later, so that a TLP of that very time is before it.
@@ -584,7 +666,29 @@ impl Transmitter {
     /// Puts every DLLP on the line that goes before a TLP at `start`.
     #[inline]
     pub fn settle_dllps(&mut self, start: Ticks) {
+        if self.dllps.are_later_than(start) {
+            return;
+        }
         let before = self.dllps.before(start, self.busy_until);
+        self.went(before);
+    }
+
+    /// Whether no DLLP could have gone by now.
+    #[inline]
+    #[must_use]
+    pub fn owes_nothing_at(&self, now: Ticks) -> bool {
+        self.dllps.next_at(Ticks::ZERO) > now && self.dllps.gone.is_empty()
+    }
+
+    /// Puts those on the line that have gone by now, and no ordered set behind the last of them: what a line has done must not
+    /// depend on who looks when.
+    pub fn settle_owed(&mut self, now: Ticks) {
+        let before = self.dllps.gone_by(now, self.busy_until);
+        self.went(before);
+    }
+
+    #[inline]
+    fn went(&mut self, before: Before) {
         self.busy_until = before.busy_until;
         self.crossed.dllps += before.count;
     }

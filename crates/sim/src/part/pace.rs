@@ -48,9 +48,14 @@ impl Pace {
     pub fn besides(&self, bytes: Chunk, offset: u64, beats: Ticks) -> Ticks {
         let (first, last) = (bytes.address, bytes.address + u64::from(bytes.bytes) - 1);
         let touched = |size: u64| last / size - first / size + 1;
-        let alone = beats + self.request + self.chunk * touched(self.chunk_bytes);
+        // Most engines have none of these, and a division takes long.
+        let chunks = if self.chunk > Ticks::ZERO { self.chunk * touched(self.chunk_bytes) } else { Ticks::ZERO };
+        let alone = beats + self.request + chunks;
         let is_many = touched(LINE) > 1 || !first.is_multiple_of(LINE);
         let all = if is_many { alone.max(self.many_lines) } else { alone };
+        if self.segment == Ticks::ZERO {
+            return all - beats;
+        }
         // Segments that begin here; the first one of a transfer needs no pause.
         let end = offset + u64::from(bytes.bytes);
         let begun = |to: u64| to.div_ceil(self.segment_bytes).max(1);

@@ -21,12 +21,12 @@ pub enum Instruction {
     FlushLine(u64),
     /// The driver computes, and orders nothing.
     Work(Ticks),
-    /// The core waits until it is told that a card has done so many transfers.
+    /// The core waits until it is told that a channel of a card has done so many transfers.
     Await {
         /// How many.
         until: u64,
     },
-    /// A register is loaded until it says that a card has done so many transfers.
+    /// A register is loaded until it says that a channel of a card has done so many transfers.
     Poll {
         /// The load.
         touch: Touch,
@@ -264,7 +264,7 @@ pub struct Program {
     pass: u64,
     inside: Inside,
     fence_next: Option<Fence>,
-    /// Transfers that the lane's card had done when it started, and calls made since.
+    /// Transfers that the lane's channel of a card had done when it started, and calls made since.
     done_before: u64,
     calls: u64,
 }
@@ -286,7 +286,7 @@ impl Program {
         }
     }
 
-    /// With calls for transfers by a card that has done so many.
+    /// With calls for transfers on a channel of a card that has done so many.
     #[must_use]
     pub fn with_calls_from(self, done_before: u64) -> Program {
         Program { done_before, ..self }
@@ -453,9 +453,19 @@ pub fn stored_word(address: u64, turn: u64) -> u64 {
 #[inline]
 pub fn stored_bytes(address: u64, turn: u64, into: &mut [u8]) {
     if address.is_multiple_of(8) && into.len().is_multiple_of(8) {
-        for (place, word) in into.chunks_exact_mut(8).enumerate() {
-            word.copy_from_slice(&stored_word(address + place as u64 * 8, turn).to_le_bytes());
+        let mut at = address;
+        let mut store = |words: &mut [[u8; 8]]| {
+            for word in words {
+                *word = stored_word(at, turn).to_le_bytes();
+                at += 8;
+            }
+        };
+        // A line at a time, so that its words are made side by side.
+        let (lines, rest) = into.as_chunks_mut::<64>();
+        for line in lines {
+            store(line.as_chunks_mut().0);
         }
+        store(rest.as_chunks_mut().0);
         return;
     }
     let (mut at, mut done) = (address, 0);

@@ -1,17 +1,19 @@
 //! What comes up to a root port: writes to host memory and reads of it.
 //!
 //! ```text
-//!  link --> requests in order, each at its pace --> memory
-//!  link <--- completions, cut <---- read latency <----+
+//!  link --> requests in order, each at its pace --> memory, cache
+//!  link <--- completions, cut <---- read latency <------+
 //! ```
 //!
 //! Ports: [`RootPort::receive`] takes requests from the link, [`RootPort::accept`] hands them to memory when they are
 //! [due](RootPort::accept_due) and gives their credits back, [`RootPort::answer`] cuts what was read into completions.
 //! Nothing passes anything here, so a read finds what was written before it; and what a core is told, by a word that it
-//! waits for, by a message, or by a completion ([`RootPort::pushed_until`]), it is told behind the writes before it.
+//! waits for, by a message, or by a completion ([`RootPort::pushed_until`]), it is told behind the writes before it. A read
+//! that the last-level cache answers may be answered before one that came earlier and goes to DRAM.
 
 use crate::engine::{Slab, Slot, Wire};
 use crate::part::credit::Cost;
+use crate::part::last_level_cache::LastLevelCache;
 use crate::part::memory::Memory;
 use crate::steady::Survey;
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
@@ -28,8 +30,10 @@ pub struct Spec {
     pub address: u64,
     /// How much is lent.
     pub len: u64,
-    /// From a read request to its first completion.
+    /// From a read request to its first completion, from DRAM.
     pub read: Ticks,
+    /// The same from the last-level cache.
+    pub cached_read: Ticks,
     /// Time between two reads.
     pub read_request: Ticks,
     /// From a write to bytes that a core sees.
@@ -55,6 +59,8 @@ pub struct Spec {
 pub struct Notice {
     /// Which card, as a requester.
     pub requester: u16,
+    /// Which of its channels.
+    pub channel: u16,
     /// When it came here.
     pub taken: Ticks,
     /// When the core knows.
@@ -83,8 +89,10 @@ pub struct RootPort {
     last: Ticks,
     /// Reads whose data are on their way from memory.
     reads: Wire<Tlp>,
-    /// What each requester wrote, and when a core sees the last of it.
-    seen: Vec<(u16, u64, Ticks)>,
+    /// Those whose data come from the last-level cache.
+    cached_reads: Wire<Tlp>,
+    /// What each requester wrote on each of its channels, and when a core sees the last of it.
+    seen: Vec<([u16; 2], u64, Ticks)>,
     /// When a core sees the last write that came.
     pushed_until: Ticks,
     /// When the last write was taken.
@@ -108,6 +116,7 @@ impl RootPort {
             next_write: Ticks::ZERO,
             last: Ticks::ZERO,
             reads: Wire::default(),
+            cached_reads: Wire::default(),
             seen: Vec::new(),
             pushed_until: Ticks::ZERO,
             wrote_at: None,
@@ -120,18 +129,28 @@ impl RootPort {
     /// When a core sees the last of what `requester` wrote; zero if it wrote nothing.
     #[must_use]
     pub fn seen_at(&self, requester: u16) -> Ticks {
-        self.seen.iter().find(|(other, ..)| *other == requester).map_or(Ticks::ZERO, |(.., at)| *at)
+        self.of(requester).map(|(.., at)| *at).max().unwrap_or(Ticks::ZERO)
     }
 
     /// Bytes that `requester` wrote.
     #[must_use]
     pub fn written_by(&self, requester: u16) -> u64 {
-        self.seen.iter().find(|(other, ..)| *other == requester).map_or(0, |(_, bytes, _)| *bytes)
+        self.of(requester).map(|(_, bytes, _)| *bytes).sum()
     }
 
-    /// A request is checked at `at`. It may be told so before that time: requests come in order.
+    /// Bytes that `requester` wrote on one of its channels.
+    #[must_use]
+    pub fn written_on(&self, requester: u16, channel: u16) -> u64 {
+        self.of(requester).filter(|([_, other], ..)| *other == channel).map(|(_, bytes, _)| *bytes).sum()
+    }
+
+    fn of(&self, requester: u16) -> impl Iterator<Item = &([u16; 2], u64, Ticks)> {
+        self.seen.iter().filter(move |([other, _], ..)| *other == requester)
+    }
+
+    /// A request is checked at `at`, and may have waited before. It may be told so before that time: requests come in order.
     #[inline]
-    pub fn receive(&mut self, at: Ticks, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, waited: bool, tlp: Tlp) {
         let (next, pace) = match tlp.kind {
             TlpKind::MRd => (&mut self.next_read, self.spec.read_request),
             _ => (&mut self.next_write, self.spec.write_tlp),
@@ -142,7 +161,7 @@ impl RootPort {
         if tlp.kind == TlpKind::MWr {
             self.pushed_until = taken + self.spec.write;
         }
-        self.requests.push_back(Received { taken, waits: taken > at, tlp });
+        self.requests.push_back(Received { taken, waits: waited || taken > at, tlp });
     }
 
     /// Until when a completion that came behind all of this waits for the writes before it.
@@ -163,7 +182,13 @@ impl RootPort {
 
     /// Takes the next request; with it come the credits it held and why they come back no earlier.
     #[inline]
-    pub fn accept(&mut self, now: Ticks, memory: &mut Memory, slab: &mut Slab) -> Option<(Cost, Cause)> {
+    pub fn accept(
+        &mut self,
+        now: Ticks,
+        memory: &mut Memory,
+        cache: &mut LastLevelCache,
+        slab: &mut Slab,
+    ) -> Option<(Cost, Cause)> {
         let Received { tlp, waits, .. } = self.requests.pop_front()?;
         let offset = tlp.address.wrapping_sub(self.spec.address);
         let is_lent = self.is_lent(&tlp);
@@ -171,6 +196,9 @@ impl RootPort {
             self.wrote_at = Some(now);
         }
         match tlp.kind {
+            TlpKind::MRd if cache.is_there() && is_lent && self.is_cached(&tlp, cache) => {
+                self.cached_reads.send(now + self.spec.cached_read, tlp);
+            }
             TlpKind::MRd => self.reads.send(now + self.spec.read, tlp),
             _ if is_lent => {
                 let skip = tlp.first_be.trailing_zeros() as usize;
@@ -178,20 +206,22 @@ impl RootPort {
                 memory.write(offset + skip as u64, &slab.bytes(tlp.payload)[skip..skip + len]);
                 let seen = now + self.spec.write;
                 if offset >= self.spec.drivers_from {
-                    let requester = tlp.requester;
-                    self.notice = Some(Notice { requester, taken: now, known: seen, interrupts: false });
+                    let (requester, channel) = (tlp.requester, tlp.tag);
+                    self.notice = Some(Notice { requester, channel, taken: now, known: seen, interrupts: false });
                     slab.give_back(tlp.payload);
                     return Some((Cost::of(&tlp), if waits { Cause::RootComplex } else { Cause::Credit }));
                 }
-                match self.seen.iter_mut().find(|(other, ..)| *other == tlp.requester) {
+                cache.write(tlp.address + skip as u64, len as u64);
+                match self.seen.iter_mut().find(|(other, ..)| *other == [tlp.requester, tlp.tag]) {
                     Some((_, bytes, at)) => (*bytes, *at) = (*bytes + len as u64, seen),
-                    None => self.seen.push((tlp.requester, len as u64, seen)),
+                    None => self.seen.push(([tlp.requester, tlp.tag], len as u64, seen)),
                 }
             }
             _ if Mailbox::MESSAGES.contains(&tlp.address) && tlp.flaw == Flaw::None => {
                 // What was written before is seen before the handler runs.
                 let known = now + self.spec.interrupt.max(self.spec.write);
-                self.notice = Some(Notice { requester: tlp.requester, taken: now, known, interrupts: true });
+                let (requester, channel) = (tlp.requester, tlp.tag);
+                self.notice = Some(Notice { requester, channel, taken: now, known, interrupts: true });
             }
             _ => self.refuse(&tlp),
         }
@@ -203,19 +233,28 @@ impl RootPort {
     #[inline]
     #[must_use]
     pub fn answer_due(&self) -> Ticks {
-        self.reads.due()
+        self.reads.due().min(self.cached_reads.due())
+    }
+
+    /// Whether the last-level cache has all of a read: what drivers lend was just written by a core.
+    fn is_cached(&self, tlp: &Tlp, cache: &LastLevelCache) -> bool {
+        let is_drivers = tlp.address - self.spec.address >= self.spec.drivers_from;
+        is_drivers || cache.holds(tlp.address, u64::from(tlp.length_dw) * 4)
     }
 
     /// Answers the next read with its completions, the first first.
     #[inline]
     pub fn answer(&mut self, now: Ticks, memory: &mut Memory, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
-        let Some(tlp) = self.reads.take(now) else { return };
+        let is_cached = self.cached_reads.due() < self.reads.due();
+        let reads = if is_cached { &mut self.cached_reads } else { &mut self.reads };
+        let Some(tlp) = reads.take(now) else { return };
+        let latency = if is_cached { self.spec.cached_read } else { self.spec.read };
         if !self.is_lent(&tlp) {
             self.refuse(&tlp);
             return send(Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp });
         }
         // Came a write while it was read?
-        let is_loaded = self.wrote_at.is_some_and(|wrote_at| wrote_at + self.spec.read > now);
+        let is_loaded = self.wrote_at.is_some_and(|wrote_at| wrote_at + latency > now);
         let most = if is_loaded { self.spec.loaded_completion_bytes } else { self.spec.completion_bytes };
         let cut = Cut { rcb: self.spec.rcb, most, odd_end_apart: self.spec.odd_end_apart };
         for completion in completions(&tlp, cut) {
@@ -253,6 +292,7 @@ impl RootPort {
             next_write,
             last,
             reads,
+            cached_reads,
             seen,
             pushed_until,
             wrote_at,
@@ -270,9 +310,11 @@ impl RootPort {
         view.time(next_write);
         view.time(last);
         reads.visit(view, Survey::tlp);
+        cached_reads.visit(view, Survey::tlp);
         view.count(seen.len());
-        for (requester, bytes, at) in seen {
+        for ([requester, channel], bytes, at) in seen {
             view.state(u64::from(*requester));
+            view.state(u64::from(*channel));
             view.counter(bytes);
             view.mark(at);
         }
@@ -293,6 +335,6 @@ impl RootPort {
     /// Whether nothing is under way.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.requests.is_empty() && self.reads.is_empty()
+        self.requests.is_empty() && self.answer_due() == Ticks::NEVER
     }
 }

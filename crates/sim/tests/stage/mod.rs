@@ -86,9 +86,19 @@ pub fn tree_platform(changes: &[(&str, f64)]) -> Platform {
     tree("8B", changes, &format!("{}{TREE}", region_texts()))
 }
 
+/// The stage's platform with more sections, behind its regions.
+pub fn platform_with(sections: &str, changes: &[(&str, f64)]) -> Platform {
+    tree("8B", changes, &format!("{}{sections}", region_texts()))
+}
+
 /// The stage's platform with its policy for partial flushes and some numbers replaced.
 pub fn platform(policy: &str, changes: &[(&str, f64)]) -> Platform {
     tree(policy, changes, &region_texts())
+}
+
+/// The same with more sections.
+pub fn platform_and(sections: &str, changes: &[(&str, f64)]) -> Platform {
+    tree("8B", changes, &format!("{}{sections}", region_texts()))
 }
 
 fn region_texts() -> String {
@@ -219,7 +229,11 @@ impl Stage {
     }
 
     pub fn with(policy: &str, changes: &[(&str, f64)]) -> Stage {
-        let mut board = Board::new(&platform(policy, changes)).unwrap();
+        Stage::of(&platform(policy, changes))
+    }
+
+    pub fn of(platform: &Platform) -> Stage {
+        let mut board = Board::new(platform).unwrap();
         board.crossings = Some(Vec::new());
         board.observe_loads(0);
         board.observe_loads(1);

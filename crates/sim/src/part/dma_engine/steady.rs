@@ -11,6 +11,8 @@ impl DmaEngine {
             spec,
             channels,
             served,
+            next: _,
+            status_due,
             path,
             reads,
             free_tags,
@@ -20,6 +22,7 @@ impl DmaEngine {
             data_until,
             taken_at,
             queues,
+            msi_x,
             sink: _,
             received_at,
             received_bytes,
@@ -30,6 +33,8 @@ impl DmaEngine {
         let owner = spec.requester;
         let begun: Vec<[u64; 2]> = channels.iter_mut().map(|channel| channel.visit(view, owner)).collect();
         view.count(*served);
+        // Somebody takes it in the same event.
+        view.flag(status_due.is_some());
         path.visit(view);
         view.time(tag_at);
         view.count(tag_because.index());
@@ -62,6 +67,9 @@ impl DmaEngine {
         if let Some(queues) = queues {
             queues.visit(view);
         }
+        if let Some(msi_x) = msi_x {
+            msi_x.visit(view);
+        }
         view.mark(received_at);
         view.counter(received_bytes);
         view.log(latencies, Samples::MOST_LATENCIES);
@@ -69,6 +77,8 @@ impl DmaEngine {
         for span in waits {
             view.counter(&mut span.0);
         }
+        // When it makes its next request follows from that.
+        self.due();
     }
 
     /// Where its jobs go: writes, reads, or both.

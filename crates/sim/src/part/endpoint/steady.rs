@@ -11,6 +11,7 @@ impl Endpoint {
         let Endpoint {
             spec: _,
             regions,
+            registers,
             accepting,
             free_at,
             left_at,
@@ -22,6 +23,9 @@ impl Endpoint {
         } = self;
         for region in regions {
             region.visit(view);
+        }
+        if let Some(registers) = registers {
+            registers.visit(view);
         }
         view.count(accepting.len());
         for Received { done, at, tlp, place, beats, waits, span } in accepting {
@@ -49,15 +53,16 @@ impl Endpoint {
 }
 
 impl Region {
-    /// Whether looking at it or writing to it does something else besides.
+    /// Whether looking at it or writing to it does something else besides, or less.
     pub(crate) fn changes_when_touched(&self) -> bool {
-        !self.clear_on_read.is_empty() || !self.set_on_write.is_empty()
+        !self.clear_on_read.is_empty() || !self.set_on_write.is_empty() || !self.kept.is_empty()
     }
 
     fn visit(&mut self, view: &mut impl Survey) {
         // Bytes decide nothing. Registers that change when they are touched, and queues that are read, are no steady state's:
         // `Board::unsteady` sees to it, so that of a queue only its length changes.
-        let Region { spec: _, memory: _, beats, fifo, fifo_lost, clear_on_read: _, set_on_write: _, answers } = self;
+        let Region { spec: _, memory: _, beats, fifo, fifo_lost, clear_on_read: _, set_on_write: _, kept: _, answers } =
+            self;
         let Beats { write, read } = beats;
         view.counter(write);
         view.counter(read);

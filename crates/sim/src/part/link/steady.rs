@@ -34,6 +34,8 @@ impl Transmitter {
             tlp_until,
             again_at,
             damaged_at,
+            replay_num,
+            trains_until,
             damaged,
             tried,
             crossed,
@@ -58,12 +60,24 @@ impl Transmitter {
         view.time(tlp_until);
         view.moment_if_any(again_at);
         view.moment_if_any(damaged_at);
-        // Somebody takes it in the same event.
+        view.state((*replay_num).into());
+        // Somebody takes these in the same event.
+        view.flag(trains_until.is_some());
         view.flag(damaged.is_some());
         view.state(*tried);
-        let Crossed { writes, reads, completions, payload_bytes, wire_bytes, dllps, replays, replay_timeouts } =
-            crossed;
-        for count in [writes, reads, completions, payload_bytes, wire_bytes, dllps, replays, replay_timeouts] {
+        let Crossed {
+            writes,
+            reads,
+            completions,
+            payload_bytes,
+            wire_bytes,
+            dllps,
+            replays,
+            replay_timeouts,
+            rollovers,
+        } = crossed;
+        for count in [writes, reads, completions, payload_bytes, wire_bytes, dllps, replays, replay_timeouts, rollovers]
+        {
             view.counter(count);
         }
     }

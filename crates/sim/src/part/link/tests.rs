@@ -217,3 +217,30 @@ fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
     }
     panic!("it never came whole");
 }
+
+#[test]
+fn the_fourth_replay_of_a_tlp_waits_until_the_link_is_trained_again_and_the_third_does_not() {
+    let latency = Ticks::whole_ns(100);
+    let mut link = Transmitter::new(Spec { tlps_per_error: 1, ..spec(latency, Credits::INFINITE) });
+    link.offer(0, Ticks::ZERO, write(64));
+    // It goes, and three times again, each 322 ns after the last: the timer ends, for every Nak is damaged too.
+    for turn in 0..4 {
+        assert_eq!(link.due().at, Ticks::whole_ns(322 * turn));
+        assert_eq!((link.send(link.due().at), link.take_training()), (None, None));
+    }
+    let fourth = link.due().at;
+    assert_eq!((fourth, link.crossed.replays, link.crossed.rollovers), (Ticks::whole_ns(322 * 4), 4, 0));
+    assert_eq!(link.send(fourth), None);
+    // Two ways there and back, and 24 ordered sets of 16 symbols of 2 ns.
+    let trained = fourth + Ticks::whole_ns(4 * 100 + 24 * 16 * 2);
+    assert_eq!((link.take_training(), link.due().at), (Some(trained), trained));
+    assert_eq!((link.crossed.replays, link.crossed.rollovers), (4, 1));
+    link.spec.tlps_per_error = 0;
+    assert_eq!(link.send(trained).unwrap().because, Some(Cause::Replay));
+    // The other direction waits too, and one that is busy for longer does not go earlier.
+    let mut other = Transmitter::new(spec(latency, Credits::INFINITE));
+    other.offer(0, Ticks::ZERO, write(64));
+    other.pause(trained);
+    other.pause(fourth);
+    assert_eq!(other.due().at, trained);
+}

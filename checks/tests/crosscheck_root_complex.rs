@@ -1,0 +1,155 @@
+//! Do the formulas and the simulation agree on what a root complex does for devices: how many requests it takes, which reads
+//! the last-level cache answers, and interrupts by MSI-X? As `crosscheck_transfers.rs`, on platforms of which that is drawn
+//! too.
+
+mod drawn;
+
+use drawn::{Random, by_the_root, dllp_ns, pairs, platform_with_root_complex, set, transfer};
+use lanemark_machine::{
+    Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
+    Window, WriteRead,
+};
+use lanemark_model::{Bound, Prediction, predict};
+use lanemark_platform::{Memory, Platform};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::{MemoryType, Ticks};
+
+/// As in `crosscheck_transfers.rs`.
+const ROUNDING: f64 = 0.001;
+const CLEAR: f64 = 1.25;
+const AGREE: f64 = 0.02;
+
+fn ask(platform: &Platform, op: Op) -> Option<(f64, Prediction)> {
+    let plan = Plan {
+        lanes: vec![Lane { core: 0, body: vec![op] }],
+        timeout: Ticks::whole_ns(1_000_000_000_000),
+        ..Plan::on_one_core(Vec::new(), 1)
+    };
+    let said = predict(platform, &plan)?;
+    let mut samples = Samples::wanted(1);
+    SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    assert!(samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes), "{plan:?}");
+    Some((samples.taken[0].delivered.as_ns(), said))
+}
+
+/// Links without FLITs, where what one request takes is exact.
+fn platform(random: &mut Random) -> Platform {
+    let mut platform = platform_with_root_complex(random);
+    platform.link.generation.value = platform.link.generation.value.min(5);
+    platform
+}
+
+/// Transfers in windows of all sizes, some of them at random.
+fn in_a_window(random: &mut Random, cards: u32) -> Transfer {
+    let (mut drawn, _) = transfer(random, cards);
+    drawn.window.len = random.pick(&[4096, 16384, 65536, 70_000, 1 << 20]).max(drawn.bytes);
+    if random.below(4) == 0 {
+        drawn.window.pattern = Pattern::Random;
+    }
+    drawn
+}
+
+fn call(random: &mut Random, transfer: Transfer) -> DmaCall {
+    let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
+    let descriptors = random.pick(&[Descriptors::Written(MemoryType::Uc), Descriptors::Fetched]);
+    let completion = random.pick(&[Completion::Flag, Completion::Interrupt]);
+    let count = transfer.count.min(3);
+    let transfer = Transfer { partner: Partner::Host, under_way: None, count, ..transfer };
+    DmaCall { transfer, channel: 0, share, descriptors, completion }
+}
+
+/// A transfer, a call for one, or a write and a read, and whether it is with host memory.
+fn op(random: &mut Random, platform: &Platform, transfer: Transfer) -> Op {
+    match random.below(4) {
+        0 => {
+            let window = Window { offset: transfer.window.offset % 4096, ..transfer.window };
+            Op::Dma(call(random, Transfer { window, ..transfer }))
+        }
+        1 => {
+            let drawn = pairs(random, platform.cards());
+            Op::WriteRead(WriteRead {
+                write: Transfer { bytes: transfer.bytes, count: transfer.count.min(7), ..drawn.write },
+                ..drawn
+            })
+        }
+        _ => Op::Transfer(transfer),
+    }
+}
+
+#[test]
+fn one_request_alone_takes_as_long_as_the_formula_says() {
+    let mut random = Random(43);
+    let (mut asked, mut cached) = (0, 0);
+    for number in 0..800 {
+        let platform = platform(&mut random);
+        let drawn = in_a_window(&mut random, platform.cards());
+        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn };
+        let op = op(&mut random, &platform, alone);
+        let Some((simulated, said)) = ask(&platform, op.clone()) else { continue };
+        let few_ticks = 24.0 / Ticks::PER_NS as f64;
+        let later = simulated - said.delivered_ns;
+        // An acknowledgment of a completion may be in the way of what goes up behind it.
+        let is_behind_a_dllp = matches!(op, Op::Dma(_)) && (0.0..=dllp_ns(&platform)).contains(&later);
+        assert!(
+            later.abs() <= few_ticks || is_behind_a_dllp,
+            "case {number}: {op:?} on {}: {simulated} and {said:?}, {:?}, {:?}",
+            platform.name,
+            platform.memory,
+            platform.root_complex.request_ns
+        );
+        asked += 1;
+        cached += u32::from(platform.memory.as_ref().map_or(0, Memory::cached_lines) > 0);
+    }
+    assert!(asked > 600 && cached > 100, "{asked}, {cached} of them with a cache");
+}
+
+#[test]
+fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+    let mut random = Random(47);
+    let (mut clear, mut led, mut partly, mut failures) = (0, 0, 0, Vec::new());
+    for number in 0..4000 {
+        let mut platform = platform(&mut random);
+        if platform.cards() > 1 && random.below(4) == 0 {
+            platform = by_the_root(platform, &mut random);
+        }
+        if random.below(2) == 0 {
+            set(&mut platform, "root_complex.request_ns", random.between(20.0, 500.0));
+        }
+        let drawn = in_a_window(&mut random, platform.cards());
+        let op = op(&mut random, &platform, drawn);
+        let Some((simulated, said)) = ask(&platform, op.clone()) else { continue };
+        let memory = platform.memory.as_ref().unwrap();
+        let what = format!(
+            "case {number}: {op:?} on {}, a request each {} ns, {} lines, {} or {} ns: {simulated} and {said:?}",
+            platform.name,
+            platform.root_complex.request_ns.value.as_ns(),
+            memory.cached_lines(),
+            memory.cached_read_ns.value.as_ns(),
+            memory.read_ns.value.as_ns(),
+        );
+        let latency = match &op {
+            Op::Transfer(transfer) => {
+                let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, ..*transfer };
+                ask(&platform, Op::Transfer(first)).map_or(0.0, |(_, said)| said.delivered_ns)
+            }
+            Op::Dma(DmaCall { transfer, .. }) | Op::WriteRead(WriteRead { write: transfer, .. }) => {
+                let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, under_way: None, ..*transfer };
+                let one = ask(&platform, Op::Transfer(first)).map_or(0.0, |(_, said)| said.delivered_ns);
+                one * transfer.count as f64
+            }
+            _ => 0.0,
+        };
+        let later = simulated - said.delivered_ns;
+        let leads = said.lead >= CLEAR;
+        clear += u32::from(leads);
+        led += u32::from(leads && said.bound == Bound::RootComplex);
+        let is_read = matches!(&op, Op::Transfer(Transfer { verb: Verb::Load, partner: Partner::Host, .. }));
+        partly += u32::from(leads && is_read && (1..16384).contains(&memory.cached_lines()));
+        if later < -ROUNDING * said.delivered_ns || leads && later > AGREE * said.delivered_ns + latency {
+            failures.push(what);
+        }
+    }
+    let shown = failures.iter().take(10).cloned().collect::<Vec<_>>().join("\n");
+    assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
+    assert!(clear > 500 && led > 200 && partly > 20, "{clear} clear, {led} led by the root complex, {partly} cached");
+}

@@ -1,0 +1,106 @@
+//! Do the bound and the simulation agree on several threads that call the driver of one card, each on a channel of its own? The
+//! simulation never beats it, and comes near where what the channels share leads clearly.
+
+mod drawn;
+
+use drawn::{Random, platform_with_driver, set, transfer};
+use lanemark_machine::{
+    Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Plan, Samples, Share, Transfer, Verb, Window,
+};
+use lanemark_model::{Bound, Prediction, predict};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::MemoryType;
+
+/// Half a tick here and there.
+const ROUNDING: f64 = 0.001;
+/// What the channels share leads clearly where it is this many times what one thread takes alone.
+const CLEAR: f64 = 1.25;
+/// Then the simulation takes no longer than this and what one small call takes.
+const AGREE: f64 = 0.02;
+
+/// A card of four channels and as many cores.
+fn card(random: &mut Random) -> Platform {
+    let mut platform = platform_with_driver(random);
+    platform.link.generation.value = platform.link.generation.value.min(5);
+    set(&mut platform, "core.cores", 4.0);
+    set(&mut platform, "dma.channels", 4.0);
+    platform
+}
+
+/// The same call on each channel, with its own part of what is lent.
+fn calls(random: &mut Random, cards: u32) -> Vec<DmaCall> {
+    let (drawn, _) = transfer(random, cards);
+    let verb = random.pick(&[Verb::Store, Verb::Load]);
+    let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
+    let uc = Descriptors::Written(MemoryType::Uc);
+    let descriptors = random.pick(&[uc, Descriptors::Written(MemoryType::Wc), Descriptors::Fetched]);
+    let completion = random.pick(&[Completion::Flag, Completion::Interrupt]);
+    let (threads, count) = (2 + random.below(3) as u32, random.pick(&[1, 1, 3]));
+    let part = 1 << 20;
+    let of = |channel: u32| {
+        let window = Window { offset: u64::from(channel) * part, len: part, ..drawn.window };
+        let transfer = Transfer { verb, partner: Partner::Host, under_way: None, window, count, ..drawn };
+        DmaCall { transfer, channel, share, descriptors, completion }
+    };
+    (0..threads).map(of).collect()
+}
+
+fn plan(calls: &[DmaCall]) -> Plan {
+    let lanes = calls.iter().zip(0..).map(|(call, core)| Lane { core, body: vec![Op::Dma(*call)] });
+    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) }
+}
+
+fn ask(platform: &Platform, calls: &[DmaCall]) -> (f64, Option<Prediction>) {
+    let (plan, mut samples) = (plan(calls), Samples::wanted(1));
+    SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    (samples.taken[0].delivered.as_ns(), predict(platform, &plan))
+}
+
+#[test]
+fn threads_never_beat_the_bound_and_come_near_it_where_they_wait_for_each_other() {
+    let mut random = Random(41);
+    let (mut asked, mut clear, mut failures) = (0, 0, Vec::new());
+    for number in 0..1500 {
+        let platform = card(&mut random);
+        let calls = calls(&mut random, platform.cards());
+        let (simulated, said) = ask(&platform, &calls);
+        let Some(said) = said else { continue };
+        asked += 1;
+        let what = format!("case {number}: {} threads, {:?} on {}", calls.len(), calls[0], platform.name);
+        if simulated < said.delivered_ns * (1.0 - ROUNDING) {
+            failures.push(format!("{what}: {simulated} beats {said:?}"));
+        }
+        if said.lead < CLEAR {
+            continue;
+        }
+        assert!(matches!(said.bound, Bound::Link | Bound::Engine | Bound::Memory), "{said:?}");
+        clear += 1;
+        let small = Transfer { bytes: 8, count: 1, ..calls[0].transfer };
+        let latency = predict(&platform, &plan(&[DmaCall { transfer: small, ..calls[0] }])).unwrap().delivered_ns;
+        if simulated > said.delivered_ns * (1.0 + AGREE) + latency * calls[0].transfer.count as f64 {
+            failures.push(format!("{what}: {simulated} is more than {said:?} and {latency}"));
+        }
+    }
+    let shown = failures[..failures.len().min(12)].join("\n");
+    assert!(failures.is_empty(), "{} of {asked}, {clear} of them clear:\n{shown}", failures.len());
+    // One transfer of each thread, written, where neither credits nor one thread alone come near.
+    assert!(asked > 1400 && clear > 40, "{asked}, {clear} clear");
+}
+
+#[test]
+fn one_thread_is_what_a_call_is_and_threads_of_two_cards_have_no_formula() {
+    let mut random = Random(43);
+    let tree = loop {
+        let platform = card(&mut random);
+        if platform.cards() > 1 {
+            break platform;
+        }
+    };
+    let drawn = calls(&mut random, 1);
+    let one = predict(&tree, &plan(&drawn[..1])).unwrap();
+    let two = predict(&tree, &plan(&drawn[..2])).unwrap();
+    assert!(two.delivered_ns >= one.delivered_ns && two.holds_for.contains("threads"));
+    let other = DmaCall { transfer: Transfer { card: 1, ..drawn[1].transfer }, ..drawn[1] };
+    assert_eq!(predict(&tree, &plan(&[drawn[0], other])), None);
+}

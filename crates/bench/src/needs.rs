@@ -1,0 +1,78 @@
+//! What questions need of a machine, said where it has not got it.
+
+use crate::question::LeftOut;
+use lanemark_machine::{Clockwork, Facts};
+
+/// The whole question is left out.
+fn all_of_it(because: &str) -> LeftOut {
+    LeftOut { what: LeftOut::ALL.to_owned(), because: because.to_owned() }
+}
+
+/// Devices that move bytes by themselves.
+pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
+    match (facts.dma, facts.clockwork) {
+        (Some(_), _) => None,
+        (None, Clockwork::Simulated) => {
+            Some(all_of_it("its card moves nothing by itself: its platform file has no section [dma]"))
+        }
+        (None, _) => {
+            Some(all_of_it("nothing here can be told to move bytes by itself: ask a platform with a section [dma]"))
+        }
+    }
+}
+
+/// A driver that lets devices move bytes.
+pub(crate) fn an_engine_with_a_driver(facts: &Facts) -> Option<LeftOut> {
+    an_engine(facts).or_else(|| {
+        let has_driver = facts.dma.is_none_or(|dma| dma.has_driver);
+        let needs = "nobody calls its engine: that takes a section [driver], 256 B of registers, and 256 KiB of lent memory for each card";
+        (!has_driver).then(|| all_of_it(needs))
+    })
+}
+
+/// Calls of a driver that copies.
+pub(crate) fn a_driver(facts: &Facts) -> Option<LeftOut> {
+    match (facts.driver_width, facts.clockwork) {
+        (Some(_), _) => None,
+        (None, Clockwork::Simulated) => Some(all_of_it("its platform file has no section [driver]")),
+        (None, _) => Some(all_of_it("there is no driver to call: ask a platform with a section [driver]")),
+    }
+}
+
+/// Cards that write to each other.
+pub(crate) fn peers(facts: &Facts) -> Option<LeftOut> {
+    an_engine(facts).or_else(|| {
+        let dma = facts.dma?;
+        if dma.cards < 2 {
+            return Some(all_of_it(
+                "it has one card, and this is about two: a platform file has one for each [[slot]]",
+            ));
+        }
+        let has_storage = facts.storage().is_some();
+        (!has_storage).then(|| all_of_it("its cards have no storage that another one could reach"))
+    })
+}
+
+/// Flows that share a link.
+pub(crate) fn several_cards(facts: &Facts) -> Option<LeftOut> {
+    an_engine(facts).or_else(|| {
+        let cards = facts.dma?.cards.min(facts.cores);
+        let needs = "it has one card, or one core to start them, and this is about several: name flows with --flows";
+        (cards < 2).then(|| all_of_it(needs))
+    })
+}
+
+/// Cards that hand on what comes to them.
+pub(crate) fn a_relay(facts: &Facts) -> Option<LeftOut> {
+    an_engine(facts).or_else(|| {
+        let dma = facts.dma?;
+        match (dma.relays_at, dma.channels) {
+            (Some(_), _) => None,
+            (None, 1) => Some(all_of_it(
+                "a card that hands on reads and writes at once, from queue to queue: that takes a section [fifos], and two \
+                 channels, and dma.channels is 1",
+            )),
+            (None, _) => Some(all_of_it("its cards have no queues to hand on from: its platform file has no section [fifos]")),
+        }
+    })
+}

@@ -1,0 +1,82 @@
+//! What cards take that hand on to each other what the first of them reads.
+//!
+//! Each term is a time that all bytes take at one place at the least, with the way of one packet before that place and behind
+//! it; the largest is the answer.
+//!
+//! | bound | all bytes |
+//! | --- | --- |
+//! | that of a leg | as `transfer.rs` says of what the first card reads, and of what each card writes |
+//! | queue | beats of the user's clock, which carries them from queue to queue in every card |
+//! | engine | beats of the first card's reads and writes on its one data path |
+//! | link | packets of all legs that cross one link the same way |
+//!
+//! Queues shorter than what a leg has under way hold up the leg before it, and no term has that.
+
+use crate::bounds::Largest;
+use crate::predict::{Bound, Prediction};
+use crate::transfer::{Leg, leg};
+use lanemark_machine::{Relay, Transfer};
+use lanemark_platform::{Fifos, Platform};
+
+/// The formula's answer for `passes` times `relay`.
+pub(crate) fn predict(platform: &Platform, relay: &Relay, passes: u64) -> Option<Prediction> {
+    let (fifos, transfers) = (platform.fifos.as_ref()?, relay.transfers());
+    let legs = transfers.iter().map(|transfer| leg(platform, transfer, passes)).collect::<Option<Vec<Leg>>>()?;
+    let start = platform.dma.as_ref()?.start_ns.value.as_ns();
+    let before = before_each(platform, relay, &legs, fifos, &transfers)?;
+    let behind: Vec<f64> = (1..=legs.len()).map(|next| legs[next..].iter().map(|leg| leg.packet_ns).sum()).collect();
+    let by_leg = legs.iter().zip(before.iter().zip(&behind));
+    let by_leg = by_leg.map(|(leg, (before, behind))| leg.moved.times(1.0, before + behind));
+    let bytes = relay.bytes_of_pass().checked_mul(passes)?;
+    let (first, rest) = legs.split_first()?;
+    let carried = first.packet_ns + beats(fifos, bytes as f64) + behind[0];
+    let shared = Largest::of([
+        (Bound::Queue, carried),
+        (Bound::Engine, first.beats_ns + rest.first()?.beats_ns),
+        (Bound::Link, busiest_link(&legs)),
+    ]);
+    let largest = by_leg.fold(shared, Largest::or).times(1.0, start);
+    // The first card's reads take turns with its writes: no term has what a tag waits for those.
+    let takes_turns = largest.bound == Bound::Tags;
+    // A queue that holds no second transfer fills while the first one leaves it, or waits for that.
+    let is_full = relay.is_stored && fifos.tx_bytes.value < 2 * relay.bytes;
+    let largest = if takes_turns || is_full { largest.blurred() } else { largest };
+    let holds_for = "cards whose queues hold what is under way, nothing else on their links";
+    let issue_ns = start + first.moved.ns - first.packet_ns;
+    Some(Prediction { issue_ns, delivered_ns: largest.ns, bound: largest.bound, lead: largest.lead(), holds_for })
+}
+
+/// Until each leg can begin: those before it bring something, and the user's circuit carries it.
+fn before_each(
+    platform: &Platform,
+    relay: &Relay,
+    legs: &[Leg],
+    fifos: &Fifos,
+    transfers: &[Transfer],
+) -> Option<Vec<f64>> {
+    let mut before = vec![0.0];
+    for (place, pair) in legs.windows(2).enumerate() {
+        let is_whole = relay.is_stored && place + 2 == legs.len();
+        let ns = if is_whole {
+            // All of a transfer has come, the last of it by one more beat.
+            let one = leg(platform, &Transfer { count: 1, ..transfers[place] }, 1)?;
+            (one.moved.ns + beats(fifos, 1.0)).max(pair[0].packet_ns + beats(fifos, relay.bytes as f64))
+        } else {
+            pair[0].packet_ns + beats(fifos, f64::from(pair[1].least_bytes))
+        };
+        before.push(before[place] + ns);
+    }
+    Some(before)
+}
+
+/// What the user's clock takes for so many bytes.
+fn beats(fifos: &Fifos, bytes: f64) -> f64 {
+    fifos.beat_ns.value.as_ns() * (bytes / f64::from(fifos.beat_bytes.value)).ceil()
+}
+
+/// What all legs take of the link where that is most.
+fn busiest_link(legs: &[Leg]) -> f64 {
+    let all = || legs.iter().flat_map(|leg| &leg.on_links);
+    let of = |name| all().filter(|(other, _)| other == name).map(|(_, ns)| ns).sum::<f64>();
+    all().map(|(name, _)| of(name)).fold(0.0, f64::max)
+}

@@ -1,0 +1,261 @@
+//! What there is only so much of on each link: credits for what a receiver has room for, and places of a replay buffer.
+//!
+//! Of `n` packets of which a link lets `k` be under way, the last starts `(n - 1) / k` round trips after the first, and what
+//! is left over goes one behind the other. A credit is back when its packet has left for the next link, or has come to its
+//! end; a place of a replay buffer when it is acknowledged, one link further.
+
+use super::{Sum, Way};
+use crate::path::{Hop, Path, Pool};
+use crate::predict::Bound;
+use lanemark_machine::{Partner, Verb};
+use lanemark_units::Ticks;
+use lanemark_wire::{Mps, ack_latency_limit};
+
+/// What the last packet of a stream waits for on one link more than the first, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wait {
+    pub(super) bound: Bound,
+    pub(super) ns: f64,
+    /// What DLLPs that find packets on their line may add to it.
+    pub(super) hidden_ns: f64,
+}
+
+/// Packets of data in sum, or the least of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Packets {
+    pub(super) count: u64,
+    pub(super) payload_bytes: u64,
+    /// Data credits that they take.
+    pub(super) credits: u64,
+    pub(super) least_bytes: u32,
+    pub(super) most_bytes: u32,
+    /// Those with the most payload.
+    pub(super) full: u64,
+}
+
+impl Packets {
+    /// Of so many bytes of payload in whole DWs each.
+    pub(super) fn of(payloads: impl IntoIterator<Item = u32>) -> Packets {
+        let each = |bytes: u32| Packets {
+            count: 1,
+            payload_bytes: bytes.into(),
+            credits: bytes.div_ceil(CREDIT).into(),
+            least_bytes: bytes,
+            most_bytes: bytes,
+            full: 1,
+        };
+        payloads.into_iter().map(each).fold(Packets::default(), Packets::and)
+    }
+
+    /// These and others.
+    pub(super) fn and(self, other: Packets) -> Packets {
+        if self.count == 0 {
+            return other;
+        }
+        let most_bytes = self.most_bytes.max(other.most_bytes);
+        let full = |packets: Packets| if packets.most_bytes == most_bytes { packets.full } else { 0 };
+        Packets {
+            count: self.count + other.count,
+            payload_bytes: self.payload_bytes + other.payload_bytes,
+            credits: self.credits + other.credits,
+            least_bytes: self.least_bytes.min(other.least_bytes),
+            most_bytes,
+            full: full(self) + full(other),
+        }
+    }
+
+    /// So many without payload.
+    pub(super) fn empty(count: u64) -> Packets {
+        Packets { count, full: count, ..Packets::default() }
+    }
+}
+
+/// Bytes of payload that a data credit is for.
+const CREDIT: u32 = 16;
+
+/// Packets of one kind, one behind the other over links.
+struct Stream<'p> {
+    path: &'p Path,
+    pool: fn(&Hop) -> Pool,
+    packets: Packets,
+    /// How many times these.
+    times: f64,
+    header_dw: u8,
+    /// How long one holds its credits at its end: the least, and the mean.
+    held: [Ticks; 2],
+    /// From one to the next where nothing holds them up.
+    step: Ticks,
+    /// Payload of what comes against them; `None` where nothing does.
+    against: Option<u32>,
+}
+
+/// Round trips of what one link has only so much of: of packets of the least, the mean and the most payload.
+#[derive(Clone, Copy, Debug)]
+struct RoundTrips {
+    least: Ticks,
+    mean: Ticks,
+    most: Ticks,
+}
+
+impl Stream<'_> {
+    /// On each link: by its credits, and by its replay buffer.
+    fn waits(&self) -> impl Iterator<Item = Wait> {
+        self.path.hops.iter().enumerate().flat_map(|(place, hop)| {
+            let payload = |bytes: f64| bytes as u32;
+            let mean_bytes = payload(self.packets.payload_bytes as f64 / self.packets.count.max(1) as f64) / 4 * 4;
+            let [held, mean_held] = self.held;
+            let Packets { least_bytes, most_bytes, .. } = self.packets;
+            let by_credits = |bytes, held| self.path.credit_loop(place, self.header_dw, bytes, held);
+            let credits = RoundTrips {
+                least: by_credits(least_bytes, held),
+                mean: by_credits(mean_bytes, mean_held),
+                most: by_credits(most_bytes, held),
+            };
+            let by_ack = |bytes| hop.wire(self.header_dw, bytes) + hop.one_way + hop.dllp() + hop.one_way;
+            let acks = RoundTrips { least: by_ack(least_bytes), mean: by_ack(mean_bytes), most: by_ack(most_bytes) };
+            let replay = Pool { headers: hop.replay_tlps, ..Pool::ENDLESS };
+            // DLLPs of both kinds find each other on the line, and what comes against them.
+            let against = self.against.or(self.path.turns_at(place).then_some(most_bytes));
+            let found = hop.dllp() + hop.flit() * 2 + against.map_or(Ticks::ZERO, |payload| hop.wire(3, payload));
+            let patience = against.and(Mps::new(hop.mps_bytes));
+            let patience = patience.map_or(Ticks::ZERO, |mps| ack_latency_limit(hop.generation, hop.lanes, mps));
+            [
+                self.wait(Bound::Credits, hop, (self.pool)(hop), credits, found),
+                self.wait(Bound::Replay, hop, replay, acks, found + patience),
+            ]
+        })
+    }
+
+    /// For `pool`, of which a packet has its part for a round trip, or `found` longer.
+    fn wait(&self, bound: Bound, hop: &Hop, pool: Pool, round_trip: RoundTrips, found: Ticks) -> Wait {
+        let RoundTrips { least, mean, most } = round_trip;
+        let Packets { count, credits, least_bytes, most_bytes, full, .. } = self.packets;
+        let (packets, full) = (count as f64 * self.times, full as f64 * self.times);
+        // All of them as if each were the least, and those of the most alone.
+        let as_least = self.rounds(packets, hop, pool, least_bytes, least);
+        let of_the_most = self.rounds(full, hop, pool, most_bytes, most);
+        // What all of them have of it, each for its time, over what there is.
+        let credits = credits as f64 * self.times;
+        let taken = (packets / f64::from(pool.headers)).max(credits / f64::from(pool.data));
+        let by_area = taken * mean.as_ns() - most.as_ns();
+        let ns = as_least.max(of_the_most).max(by_area);
+        // Short ones among long ones fill up what these leave, or do not.
+        let unequal = self.rounds(packets, hop, pool, most_bytes, most) - ns;
+        Wait { bound, ns, hidden_ns: taken.floor() * found.as_ns() + unequal.max(0.0) }
+    }
+
+    /// Of so many packets with this payload, as many under way at once as `pool` is for.
+    fn rounds(&self, packets: f64, hop: &Hop, pool: Pool, payload_bytes: u32, round_trip: Ticks) -> f64 {
+        let by_data = pool.data.checked_div(payload_bytes.div_ceil(CREDIT)).unwrap_or(u32::MAX);
+        let at_once = f64::from(pool.headers.min(by_data).max(1));
+        let rounds = ((packets - 1.0) / at_once).floor();
+        let step = self.step.max(hop.pace(self.header_dw, payload_bytes));
+        let rest = (packets - 1.0) % at_once;
+        if rounds > 0.0 { rounds * round_trip.as_ns() + rest * step.as_ns() } else { 0.0 }
+    }
+}
+
+impl Way<'_> {
+    /// What the last of so many times these requests waits for more than the first, on any link; `step` is between two of
+    /// them where nothing holds them up.
+    pub(super) fn waits_of_requests(&self, sum: &Sum, times: f64, step: Ticks) -> Vec<Wait> {
+        let is_load = self.transfer.verb == Verb::Load;
+        let there = if is_load { self.path_there() } else { None };
+        let path = there.as_ref().unwrap_or(&self.path);
+        let stream = Stream {
+            path,
+            pool: if is_load { |hop| hop.credits.nonposted } else { |hop| hop.credits.posted },
+            packets: if is_load { Packets::empty(sum.requests) } else { sum.packets },
+            times,
+            header_dw: self.header_dw,
+            held: [sum.held, Ticks(sum.all_held.0 / sum.requests.max(1))],
+            step,
+            against: is_load.then_some(self.payload_bytes),
+        };
+        stream.waits().collect()
+    }
+
+    /// The same of what goes on their behalf, none for writes: completions, and the reads that a root complex makes of them.
+    pub(super) fn waits_of_others(&self, sum: &Sum, times: f64) -> Vec<Wait> {
+        if self.transfer.verb == Verb::Store {
+            return Vec::new();
+        }
+        let mut waits: Vec<Wait> = self.completions_on_links(sum.packets, times).waits().collect();
+        if let (Partner::Peer { card, .. }, true) = (self.transfer.partner, self.is_split_at_root())
+            && let Some(down) = Path::down(self.platform, card)
+        {
+            waits.extend(self.reads_by_root(&down, sum.root_reads, times).waits());
+        }
+        waits
+    }
+
+    fn completions_on_links(&self, packets: Packets, times: f64) -> Stream<'_> {
+        Stream {
+            path: &self.path,
+            pool: |hop| hop.credits.completion,
+            packets,
+            times,
+            header_dw: 3,
+            held: [Ticks::ZERO; 2],
+            step: Ticks::ZERO,
+            against: Some(0),
+        }
+    }
+
+    /// How much later than the first the last of these completions of one read starts, for what there is only so much of.
+    pub(super) fn last_completion(&self, packets: Packets) -> Ticks {
+        last(self.completions_on_links(packets, 1.0).waits())
+    }
+
+    /// Reads that the root complex makes, on their way down.
+    fn reads_by_root<'p>(&self, path: &'p Path, reads: u64, times: f64) -> Stream<'p> {
+        Stream {
+            path,
+            pool: |hop| hop.credits.nonposted,
+            packets: Packets::empty(reads),
+            times,
+            header_dw: self.header_dw,
+            held: [self.platform.endpoint.ingress_ns.value; 2],
+            step: Ticks::ZERO,
+            against: Some(self.payload_bytes),
+        }
+    }
+
+    /// How much later than the first the last of so many reads of the root complex starts on the first of the links below it,
+    /// and on any of them, for the credits there.
+    pub(super) fn last_by_root(&self, path: &Path, reads: u64) -> [Ticks; 2] {
+        let stream = self.reads_by_root(path, reads, 1.0);
+        // Two of each link.
+        [last(stream.waits().take(2)), last(stream.waits())]
+    }
+
+    /// The way of requests for reads, as far as they go as they are.
+    pub(super) fn path_there(&self) -> Option<Path> {
+        match self.transfer.partner {
+            Partner::Peer { card, .. } if !self.is_split_at_root() => {
+                Path::between(self.platform, self.transfer.card, card)
+            }
+            _ => Path::up(self.platform, self.transfer.card),
+        }
+    }
+}
+
+/// The longest of some waits.
+fn last(waits: impl Iterator<Item = Wait>) -> Ticks {
+    Ticks::from_ns(waits.map(|wait| wait.ns).fold(0.0, f64::max)).unwrap_or(Ticks::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_summed_and_those_with_the_most_payload_are_counted() {
+        let some = Packets::of([128, 124, 128, 4]);
+        let sum = Packets { count: 4, payload_bytes: 384, credits: 25, least_bytes: 4, most_bytes: 128, full: 2 };
+        assert_eq!(some, sum);
+        let longer = some.and(Packets::of([256]));
+        assert_eq!((longer.most_bytes, longer.full, longer.count), (256, 1, 5));
+        assert_eq!(Packets::default().and(some), some);
+    }
+}

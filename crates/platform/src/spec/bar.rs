@@ -1,0 +1,17 @@
+//! Keys of a base address register.
+
+use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+
+section! {
+    /// One base address register.
+    Bar ["bar"] {
+        /// Which one.
+        index: u32 = Kind::Count(0, 5);
+        /// Where the host mapped it; from 4 GiB on, requests need 4 DW headers.
+        address_bytes: u64 = Kind::Size(0, HUGE);
+        /// Length of its window, a power of two.
+        size_bytes: u64 = Kind::Size(16, HUGE);
+        /// Whether it is prefetchable.
+        prefetchable: bool = Kind::Flag;
+    }
+}

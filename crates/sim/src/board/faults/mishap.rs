@@ -1,0 +1,61 @@
+//! Which faults have happened, and why the others have not.
+
+use super::{Armed, Board};
+use lanemark_machine::Mishap;
+use lanemark_platform::{Fault, FaultKind, Platform};
+use lanemark_units::Ticks;
+
+impl Board {
+    /// What the faults of `platform`, which is that of the board, have come to so far.
+    #[must_use]
+    pub fn mishaps(&self, platform: &Platform) -> Vec<Mishap> {
+        let armed = |number: usize| self.faults.as_ref()?.armed.iter().find(|armed| armed.number == number);
+        let mishap = |(number, fault): (usize, &Fault)| Mishap {
+            what: fault.to_string(),
+            told_by: fault.told_by(),
+            because_not: match armed(number) {
+                Some(armed) => armed.because_not(self.now, fault),
+                None => Some(format!("no link leads to {}", fault.port)),
+            },
+        };
+        platform.faults.iter().enumerate().map(mishap).collect()
+    }
+}
+
+impl Armed {
+    /// Why nothing has come of it until now, if nothing has.
+    fn because_not(&self, now: Ticks, fault: &Fault) -> Option<String> {
+        let (port, tlp) = (&fault.port, fault.tlp.value);
+        match self.since {
+            Some(_) if self.is_noticed => None,
+            Some(_) if self.is_eclipsed => Some("another fault had its TLP".to_owned()),
+            Some(since) if self.kind.is_of_link() && since <= now => {
+                Some("nothing was sent over that link while it was down".to_owned())
+            }
+            Some(_) if self.kind.is_of_link() => Some(format!("all was over at {} ns", now.as_ns())),
+            Some(_) => None,
+            None => {
+                let (came, whats) = (tlp - self.left, self.whats());
+                let from =
+                    if self.from > Ticks::ZERO { format!(" from {} ns on", self.from.as_ns()) } else { String::new() };
+                let until = format!("until all was over at {} ns", now.as_ns());
+                let [one, more] = whats;
+                Some(match came {
+                    0 => format!("no {one} came to {port}{from} {until}"),
+                    1 => format!("only 1 {one} came to {port}{from} {until}"),
+                    _ => format!("only {came} {more} came to {port}{from} {until}"),
+                })
+            }
+        }
+    }
+
+    /// To what it can happen: one, and more.
+    const fn whats(&self) -> [&'static str; 2] {
+        match self.kind {
+            FaultKind::Unsupported | FaultKind::Abort => ["request", "requests"],
+            FaultKind::Poisoned => ["TLP with data", "TLPs with data"],
+            FaultKind::Stuck => ["read", "reads"],
+            FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => ["TLP", "TLPs"],
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a root complex does with requests of devices: how many it takes, and which reads the last-level cache answers.
+
+mod stage;
+
+use lanemark_machine::{
+    Cause, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
+    Window, WriteRead,
+};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+use stage::{ns, platform, tree_platform};
+
+fn transfer(verb: Verb, bytes: u64, count: u64, len: u64) -> Transfer {
+    let window = Window { offset: 0, len, pattern: Pattern::Sequential };
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, under_way: None }
+}
+
+fn run(platform: &Platform, ops: &[Op]) -> Samples {
+    let lanes = ops.iter().zip(0..).map(|(op, core)| Lane { core, body: vec![op.clone()] });
+    let plan = Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) };
+    let mut samples = Samples::wanted(1);
+    SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    assert!(samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes));
+    samples
+}
+
+fn took(platform: &Platform, op: Op) -> Ticks {
+    run(platform, &[op]).taken[0].delivered
+}
+
+const REQUEST: (&str, f64) = ("root_complex.request_ns", 300.0);
+
+#[test]
+fn reads_and_writes_come_no_faster_than_the_root_complex_takes_them() {
+    let (free, slow) = (platform("8B", &[]), platform("8B", &[REQUEST]));
+    for verb in [Verb::Store, Verb::Load] {
+        let of = |platform, count| took(platform, Op::Transfer(transfer(verb, 64, count, 4096)));
+        assert_eq!(of(&slow, 1), of(&free, 1), "{verb:?}");
+        assert_eq!(of(&slow, 11) - of(&slow, 1), ns(300) * 10, "{verb:?}");
+        assert!(of(&free, 11) - of(&free, 1) < ns(300) * 10);
+    }
+    // Taken together: each pair is a write and a read.
+    let write = Transfer { under_way: Some(4), ..transfer(Verb::Store, 64, 11, 4096) };
+    let read = Window { offset: 8192, len: 4096, pattern: Pattern::Sequential };
+    let pairs = |count| {
+        let write = Transfer { count, ..write };
+        took(&slow, Op::WriteRead(WriteRead { write, read, is_mixed: true }))
+    };
+    assert_eq!(pairs(11) - pairs(1), ns(300) * 20);
+}
+
+#[test]
+fn all_root_ports_together_are_taken_from_in_turns() {
+    let mut two = tree_platform(&[REQUEST]);
+    "root".clone_into(&mut two.switches[1].below);
+    let write = |card| {
+        let window = Window { offset: u64::from(card) << 16, len: 4096, pattern: Pattern::Sequential };
+        Op::Transfer(Transfer { card, window, ..transfer(Verb::Store, 64, 40, 4096) })
+    };
+    let alone = run(&two, &[write(0)]);
+    let both = run(&two, &[write(0), write(2)]);
+    let moved: u64 = both.together.as_ref().unwrap().each.iter().map(|moved| moved.bytes).sum();
+    assert_eq!(moved, 2 * 40 * 64);
+    let more = both.taken[0].delivered - alone.taken[0].delivered;
+    // In turns: the last but one of all, or the last one, is the first card's.
+    assert!((ns(300) * 39..=ns(300) * 40).contains(&more), "{more:?}");
+}
+
+#[test]
+fn a_card_that_waits_for_credits_of_what_was_not_taken_waits_for_the_root_complex() {
+    let slow = platform("8B", &[REQUEST, ("root_complex.posted_header_credits", 4.0)]);
+    let samples = run(&slow, &[Op::Transfer(transfer(Verb::Store, 64, 40, 4096))]);
+    let waited = samples.waits.iter().find(|wait| wait.cause == Cause::RootComplex).map(|wait| wait.span);
+    assert!(waited > Some(ns(300) * 20), "{:?}", samples.waits);
+}
+
+#[test]
+fn a_load_of_a_core_comes_back_behind_the_cards_writes_that_the_root_complex_has_not_taken() {
+    let call = |request: f64, completion| {
+        let transfer = transfer(Verb::Store, 1024, 1, 4096);
+        let descriptors = Descriptors::Written(lanemark_units::MemoryType::Uc);
+        let call = DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors, completion };
+        took(&platform("8B", &[("root_complex.request_ns", request)]), Op::Dma(call))
+    };
+    // Eight writes of 128 B; the word comes behind them, and so does what a load brings back.
+    assert!(call(2000.0, Completion::Flag) > ns(2000) * 8);
+    let polled = call(2000.0, Completion::Register);
+    assert!(polled > ns(2000) * 7 && polled < ns(2000) * 8, "{polled:?}");
+}
+
+const CACHE: [(&str, f64); 2] = [("memory.cache_bytes", 4096.0), ("memory.cached_read_ns", 80.0)];
+
+#[test]
+fn reads_of_a_window_that_fits_into_the_cache_are_quick_and_of_one_a_line_longer_the_first_is_not() {
+    let (plain, cached) = (platform("8B", &[]), platform("8B", &CACHE));
+    let one = |platform, window: Window, bytes| {
+        took(platform, Op::Transfer(Transfer { window, under_way: Some(1), ..transfer(Verb::Load, bytes, 1, 0) }))
+    };
+    let at = |offset, len| Window { offset, len, pattern: Pattern::Sequential };
+    let dram = one(&plain, at(0, 4096), 64);
+    assert_eq!(one(&cached, at(0, 4096), 64), dram - ns(120));
+    // The window begins in the midst of a line, and touches one more.
+    assert_eq!(one(&cached, at(32, 4096), 64), dram);
+    assert_eq!(one(&cached, at(32, 4032), 64), one(&plain, at(32, 4032), 64) - ns(120));
+    assert_eq!(one(&cached, at(0, 4160), 64), dram);
+    // All lines of a read must be there.
+    assert_eq!(one(&cached, at(0, 4096), 128), one(&plain, at(0, 4096), 128) - ns(120));
+    assert_eq!(one(&cached, at(0, 4224), 128), one(&plain, at(0, 4224), 128));
+}
+
+#[test]
+fn a_read_that_the_cache_answers_passes_one_that_waits_for_dram() {
+    // Of 65 lines the first is not there; the second read is answered before it.
+    let platform = platform("8B", &CACHE);
+    let reads = |count| took(&platform, Op::Transfer(transfer(Verb::Load, 64, count, 65 * 64)));
+    assert_eq!(reads(2), reads(1));
+    let samples =
+        run(&platform, &[Op::Transfer(Transfer { under_way: Some(2), ..transfer(Verb::Load, 64, 65, 65 * 64) })]);
+    let [first, second] = [samples.latencies[0], samples.latencies[1]];
+    assert!(first < second, "{first:?} {second:?}");
+}
+
+#[test]
+fn what_a_card_has_just_written_is_in_the_cache_however_long_the_window() {
+    let write = Transfer { under_way: Some(1), ..transfer(Verb::Store, 64, 1, 65536) };
+    let pair = |changes: &[(&str, f64)]| {
+        took(&platform("8B", changes), Op::WriteRead(WriteRead { write, read: write.window, is_mixed: false }))
+    };
+    assert_eq!(pair(&CACHE), pair(&[]) - ns(120));
+}
+
+#[test]
+fn descriptors_that_the_core_has_left_in_memory_are_fetched_from_the_cache() {
+    let transfer = transfer(Verb::Store, 64, 1, 4096);
+    let (share, descriptors, completion) = (Share::Doorbell, Descriptors::Fetched, Completion::Flag);
+    let call = DmaCall { transfer, channel: 0, share, descriptors, completion };
+    let took = |changes: &[(&str, f64)]| took(&platform("8B", changes), Op::Dma(call));
+    assert_eq!(took(&CACHE), took(&[]) - ns(120));
+}
