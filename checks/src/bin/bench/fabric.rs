@@ -17,7 +17,7 @@ const MPS: u64 = 128;
 pub fn fabric() {
     let two_ports = |verb| vec![transfer(0, verb, Partner::Host, TLPS)];
     measure("fabric: 2 ports, a card writes host memory, M TLP-hops/s (wanted: 5)", &[], 0, &two_ports(Verb::Store));
-    measure("fabric: 2 ports, a card reads host memory, M TLP-hops/s", &[], 0, &two_ports(Verb::Load));
+    measure("fabric: 2 ports, a card reads host memory, M TLP-hops/s (wanted: 5)", &[], 0, &two_ports(Verb::Load));
     measure("fabric: 16 ports, 7 cards in a ring, M TLP-hops/s (wanted: 4)", &[7], 7, &ring(7));
     measure("fabric: 146 ports, 64 cards under 9 switches, M TLP-hops/s", &[8; 8], 64, &ring(64));
     measure("fabric: 192 ports, 90 cards under 6 switches, M TLP-hops/s", &[18; 5], 90, &ring(90));
