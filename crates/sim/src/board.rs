@@ -454,6 +454,7 @@ impl Board {
     /// The trace since [`Board::observe`], which ends with it; empty if nobody observed. On an idle board it has the DLLPs
     /// that nobody waits for too.
     pub fn take_trace(&mut self) -> Trace {
+        self.hear_all();
         self.settle();
         let watched = self.directions.iter_mut().enumerate().filter_map(|(number, direction)| {
             let (watch, on_line) = direction.transmitter.take_watched()?;

@@ -464,6 +464,42 @@ mod tests {
     }
 
     #[test]
+    fn the_dllp_that_goes_before_a_tlp_is_foreseen_to_the_tick() {
+        for (from, busy_until, start) in
+            (0..120).flat_map(|from| [(from, 0, 60), (from, 20, 60), (from, 60, 60), (from, 59, 60), (from, 58, 60)])
+        {
+            let mut dllps = Dllps::new(SPEC);
+            dllps.owe(DllpKind::Ack, Ticks(from));
+            let foreseen = dllps.first_behind(Ticks(start), Ticks(busy_until));
+            let goes = dllps.before(Ticks(start), Ticks(busy_until)).busy_until.max(Ticks(start));
+            assert_eq!(foreseen, goes, "from {from}, busy until {busy_until}");
+        }
+    }
+
+    #[test]
+    fn what_has_gone_does_not_depend_on_when_one_looks() {
+        let skp = Some(Skp { interval: Ticks(40), time: Ticks(8) });
+        let look = |at: &[u64]| {
+            let mut dllps = Dllps::new(Spec { skp, ..SPEC });
+            let (mut busy_until, mut count) = (Ticks::ZERO, 0);
+            for from in [5, 38, 41, 77, 90, 161] {
+                dllps.owe(DllpKind::UpdatePosted, Ticks(from));
+            }
+            for now in at {
+                let before = dllps.gone_by(Ticks(*now), busy_until);
+                (busy_until, count) = (before.busy_until, count + before.count);
+            }
+            let before = dllps.before(Ticks(500), busy_until);
+            (before.busy_until, count + before.count, dllps.gone)
+        };
+        let never = look(&[]);
+        for at in 0..200 {
+            assert_eq!(look(&[at, at + 7]), never, "at {at}");
+        }
+        assert_eq!(look(&(0..200).collect::<Vec<_>>()), never);
+    }
+
+    #[test]
     fn only_updates_are_told_unless_somebody_hears_acks() {
         for hears_acks in [false, true] {
             let mut dllps = Dllps::new(Spec { hears_acks, ..SPEC });
