@@ -261,6 +261,8 @@ pub fn with_few_credits(mut platform: Platform, random: &mut Random) -> Platform
 
 /// A transfer dealt to channels of its card's engine.
 pub fn on_channels(random: &mut Random, platform: &mut Platform) -> OnChannels {
+    // Nobody fetches, and so many channels need their tags.
+    set(platform, "dma.prefetch_descriptors", 1.0);
     set(platform, "dma.channels", 16.0);
     let (transfer, _) = transfer(random, platform.cards());
     OnChannels { transfer: Transfer { under_way: None, ..transfer }, channels: random.pick(&[2, 3, 4, 8, 16]) }

@@ -26,13 +26,18 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usua
         let (share, descriptors, completion) = (*share, *descriptors, *completion);
         let with = move |case: &Case| {
             let Through::Dma { window, .. } = case.through else { return case.clone() };
-            let window = window.min(most.max(case.size.saturating_add(case.alignment)));
+            // Each begins at a page, where there is room for that.
+            let mine = if most >= PAGE { most / PAGE * PAGE } else { most };
+            let window = window.min(mine.max(case.size.saturating_add(case.alignment)));
             Case { through: Through::DmaCall { window, share, descriptors, completion }, ..case.clone() }
         };
         moved.iter().map(with).collect::<Vec<Case>>()
     };
     ways.iter().flat_map(asked).collect()
 }
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 
 /// A core for each flow, and for each of its channels, that makes one call a pass.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {

@@ -58,6 +58,6 @@ pub use ceiling::measured_ceiling;
 pub use effort::Effort;
 pub use error::BenchError;
 pub use line_fit::line_fit;
-pub use question::{AskItself, LeftOut, Question};
+pub use question::{AskItself, LeftOut, Question, has_formula};
 pub use sampling::{ask, ask_together, plan_for};
 pub use traced::plan_to_trace;

@@ -25,7 +25,7 @@ pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
 pub(crate) fn an_engine_with_a_driver(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
         let has_driver = facts.dma.is_none_or(|dma| dma.has_driver);
-        let needs = "nobody calls its engine: that takes a section [driver], 256 B of registers, and 256 KiB of lent memory for each card";
+        let needs = "nobody calls its engine: that takes a section [driver], registers of 256 B and of 128 B for each channel, and lent memory of 256 KiB for each card, or 512 KiB with more than 32 channels";
         (!has_driver).then(|| all_of_it(needs))
     })
 }

@@ -56,3 +56,10 @@ impl LeftOut {
 
 /// Asks a question that needs several plans.
 pub type AskItself = fn(&Question, &mut dyn Machine, &Case, &Effort) -> Result<Answer, BenchError>;
+
+/// Whether what formulas say to a case's plans is an answer to the question: a difference of lower bounds, which is all they know of
+/// several threads, is none.
+#[must_use]
+pub fn has_formula(question: &Question, case: &Case) -> bool {
+    question.quantity != Quantity::Overhead || case.threads() == 1
+}

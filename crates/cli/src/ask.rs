@@ -9,8 +9,10 @@ use crate::target::{Changes, Target};
 use crate::work::{Task, work};
 use indicatif::{ProgressBar, ProgressStyle};
 use lanemark_advise::Verdict;
-use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, measured_ceiling, question};
-use lanemark_machine::{Clockwork, Fence, MachineError, Verb};
+use lanemark_bench::{
+    Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, has_formula, measured_ceiling, question,
+};
+use lanemark_machine::{Clockwork, Fence, Machine as _, MachineError, Unsupported, Verb};
 use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Skipped, file};
 use lanemark_units::format_size;
 use std::io::{IsTerminal, Write};
@@ -252,6 +254,11 @@ impl Run {
     fn predict_one(&mut self, place: usize, question: &Question, case: &Case) -> Answered {
         let target = &mut self.targets[place];
         let Some(formula) = &mut target.formula else { unreachable!("predict opens platforms only") };
+        if !has_formula(question, case) {
+            let because = "for several threads formulas are lower bounds, whose difference is none".to_owned();
+            let machine = format!("the formula for {}", formula.facts().name);
+            return Err(MachineError::from(Unsupported { what: question.name.to_owned(), machine, because }).into());
+        }
         let mut answer = lanemark_bench::ask(question, formula, case, &self.effort)?;
         answer.formula = self.formula(place, question, case);
         if question.quantity == Quantity::Bandwidth {
@@ -265,7 +272,7 @@ impl Run {
 
     /// What the target's formula says to the same case; `None` where it has none.
     fn formula(&mut self, place: usize, question: &Question, case: &Case) -> Option<Formula> {
-        let machine = self.targets[place].formula.as_mut()?;
+        let machine = self.targets[place].formula.as_mut().filter(|_| has_formula(question, case))?;
         let said = lanemark_bench::ask(question, machine, case, &self.effort).ok()?;
         let last = machine.last()?;
         Some(Formula {

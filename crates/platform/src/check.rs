@@ -88,7 +88,18 @@ fn check_tags(tree: &Tree<'_>, link: Option<&Link>, notes: &mut Notes<'_>) {
             "is {}; a requester can use {most} on a link of generation {}",
             dma.tags.value, link.generation.value
         );
-        notes.at_line(dma.tags.line, "dma.tags".to_owned(), message);
+        return notes.at_line(dma.tags.line, "dma.tags".to_owned(), message);
+    }
+    // Each channel fetches descriptors by tags of its own, above those of data.
+    let bits = if link.generation.value >= 6 { 14 } else { 10 };
+    let fetched = u64::from(dma.channels.value) * u64::from(dma.prefetch_descriptors.value);
+    let room = (1_u64 << bits) - u64::from(dma.tags.value);
+    if dma.channels.value > 1 && fetched > room {
+        let message = format!(
+            "is {}; with {} descriptors fetched ahead each they need {fetched} tags beside dma.tags, and {room} are left",
+            dma.channels.value, dma.prefetch_descriptors.value
+        );
+        notes.at_line(dma.channels.line, "dma.channels".to_owned(), message);
     }
 }
 

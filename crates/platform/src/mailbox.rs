@@ -140,8 +140,9 @@ mod tests {
     use super::Mailbox;
     use crate::{Origin, Platform, preset};
 
+    /// With tags for the descriptors of many channels.
     fn card() -> Platform {
-        preset("card-gen5-x16").unwrap().unwrap()
+        with(&preset("card-gen5-x16").unwrap().unwrap(), "dma.prefetch_descriptors", 1)
     }
 
     fn with(platform: &Platform, key: &str, value: u64) -> Platform {

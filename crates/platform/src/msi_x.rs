@@ -72,6 +72,9 @@ pub(crate) fn check_msi_x(platform: &Platform, notes: &mut Notes<'_>) {
         let span = start..start.saturating_add(len);
         if !start.is_multiple_of(QW) {
             notes.at_line(offset.line, key, format!("is {start:#x}; must be a multiple of {QW} B, a QW"));
+        } else if start.checked_add(len).is_none_or(|end| end > FOUR_GIB) {
+            let message = format!("is {start:#x}; the capability has room for offsets below 4 GiB");
+            notes.at_line(offset.line, key, message);
         } else if region.is_none() {
             let message =
                 format!("is {start:#x}; {len} B from there in BAR{bar} are not all in one region of registers");
@@ -83,6 +86,9 @@ pub(crate) fn check_msi_x(platform: &Platform, notes: &mut Notes<'_>) {
         taken.push((span, "the table"));
     }
 }
+
+/// Offsets have 32 bits.
+const FOUR_GIB: u64 = 1 << 32;
 
 /// Bytes of a QW.
 const QW: u64 = 8;
@@ -153,6 +159,30 @@ mod tests {
         assert!(read(1, 0, 16, 0x8000 - 8).is_ok());
         refused(read(1, 0, 8, 0x100), "table_offset_bytes", "is 0x8; 16 B from there meet doorbells");
         refused(read(1, 0, 16, 0x8000), "pending_offset_bytes", "is 0x8000; 8 B from there meet lists of desc");
+    }
+
+    #[test]
+    fn timers_and_the_users_registers_are_kept_free_too() {
+        let with = |timers: u64| {
+            let text = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16").unwrap().text;
+            let number = |key: &str, value: &str| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
+            let timers = format!("{timers}");
+            let sections = [
+                "\n[registers]\nregion = \"registers\"\n".to_owned(),
+                number("clock_ghz", "0.25"),
+                number("timer_offset_bytes", &timers),
+                number("user_offset_bytes", "0x6000"),
+                number("user_bytes", "64"),
+                "\n[msi_x]\n".to_owned(),
+                number("vectors", "1"),
+                number("bar", "0"),
+                number("table_offset_bytes", "0x1000"),
+                number("pending_offset_bytes", "0x2000"),
+            ];
+            Platform::parse("both.toml", &format!("{text}{}", sections.concat())).map_err(|error| error.to_string())
+        };
+        assert!(with(0x1010).is_ok());
+        refused(with(0x1008), "table_offset_bytes", "is 0x1000; 16 B from there meet timers, from 0x1008 on");
     }
 
     #[test]

@@ -139,6 +139,8 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
         Driver::PATH if platform.driver.is_none() => missing(section, Driver::TEXTS, Driver::KEYS),
         Memory::PATH if platform.memory.is_none() => missing(section, Memory::TEXTS, Memory::KEYS),
         Fifos::PATH if platform.fifos.is_none() => missing(section, Fifos::TEXTS, Fifos::KEYS),
+        MsiX::PATH if platform.msi_x.is_none() => missing(section, MsiX::TEXTS, MsiX::KEYS),
+        Registers::PATH if platform.registers.is_none() => missing(section, Registers::TEXTS, Registers::KEYS),
         Dma::PATH | DmaRead::PATH | DmaWrite::PATH if platform.dma.is_none() => {
             missing(Dma::PATH, Dma::TEXTS, Dma::KEYS)
         }

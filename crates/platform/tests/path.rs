@@ -245,3 +245,19 @@ fn a_number_that_does_not_fit_the_others_is_refused() {
     }
     assert!(card().with("link.posted_data_credits", 32.0, Origin::Given("a test".to_owned())).is_ok());
 }
+
+#[test]
+fn channels_that_fetch_by_more_tags_than_requesters_have() {
+    let with = |channels: f64, fetched: f64, tags: f64| {
+        let mut card = preset("card-gen5-x16").unwrap().unwrap();
+        for (key, value) in [("dma.tags", tags), ("dma.prefetch_descriptors", fetched), ("dma.channels", channels)] {
+            card = card.with(key, value, Origin::Assumed("a test".to_owned())).map_err(|error| error.to_string())?;
+        }
+        Ok::<Platform, String>(card)
+    };
+    assert!(with(4.0, 64.0, 768.0).is_ok());
+    let error = with(5.0, 64.0, 768.0).unwrap_err();
+    assert!(error.contains("dma.channels: is 5; with 64 descriptors fetched ahead each they need 320 tags"), "{error}");
+    assert!(error.contains("and 256 are left"), "{error}");
+    assert!(with(1.0, 256.0, 768.0).is_ok());
+}

@@ -26,7 +26,7 @@ fn trace(seed: u64) -> String {
 }
 
 #[test]
-fn the_same_platform_and_plan_give_the_same_trace_to_the_byte() {
+fn the_same_platform_with_plan_give_the_same_trace_to_the_byte() {
     for seed in 0..150 {
         assert_eq!(trace(seed), trace(seed), "seed {seed}");
     }

@@ -482,13 +482,15 @@ fn the_time_of_a_descriptor_that_does_not_come_counts_from_its_request() {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
     let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, under_way: None };
-    let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors: Descriptors::Fetched, completion });
-    let mut machine = machine("stuck@root/card");
-    let (trace, done) = machine.trace_to_the_end(&Plan::on_one_core(vec![call], 1), &mut Samples::wanted(1), 1000);
-    let Err(MachineError::Bus(error)) = done else { panic!("{done:?}") };
-    let read = trace.frames.iter().find(|frame| frame.direction == Direction::Upstream).unwrap();
-    // Its header takes a beat of 4 ns, and 50 ns to the link.
-    assert_eq!(error.at + ns(4 + 50), read.starts + ns(50_000_000));
+    for channel in [0, 1] {
+        let call = Op::Dma(DmaCall { transfer, channel, share, descriptors: Descriptors::Fetched, completion });
+        let mut machine = SimulatedMachine::new(&with("stuck@root/card", &[("dma.channels", 2.0)])).unwrap();
+        let (trace, done) = machine.trace_to_the_end(&Plan::on_one_core(vec![call], 1), &mut Samples::wanted(1), 1000);
+        let Err(MachineError::Bus(error)) = done else { panic!("{done:?}") };
+        let read = trace.frames.iter().find(|frame| frame.direction == Direction::Upstream).unwrap();
+        // Its header takes a beat of 4 ns, and 50 ns to the link.
+        assert_eq!(error.at + ns(4 + 50), read.starts + ns(50_000_000), "channel {channel}");
+    }
 }
 
 #[test]

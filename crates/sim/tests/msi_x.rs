@@ -81,9 +81,28 @@ fn the_table_says_where_a_message_goes_and_what_it_says() {
     assert_eq!(u32::from_le_bytes(word), 0xABCD_1234);
 }
 
+/// Timers and user's registers in the same region, apart from the table.
+const REGISTERS: &str = r#"
+[registers]
+region = "registers"
+clock_ghz = { value = 0.25, assumed = "test" }
+timer_offset_bytes = { value = 0x400, assumed = "test" }
+user_offset_bytes = { value = 0x600, assumed = "test" }
+user_bytes = { value = 64, assumed = "test" }
+"#;
+
 #[test]
 fn a_masked_vector_is_pending_and_sends_when_it_is_unmasked() {
-    let mut board = Board::new(&vectors()).unwrap();
+    masks_and_unmasks(&vectors());
+}
+
+#[test]
+fn so_it_does_in_a_region_that_keeps_only_what_it_knows() {
+    masks_and_unmasks(&platform_with(&format!("{SECTION}{REGISTERS}"), &[]));
+}
+
+fn masks_and_unmasks(platform: &Platform) {
+    let mut board = Board::new(platform).unwrap();
     write(&mut board, 3, 1);
     assert!(ends(&mut board));
     board.start(&call(), 1, 0);

@@ -10,7 +10,7 @@ use lanemark_platform::Platform;
 use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::MemoryType::Uc;
 use lanemark_units::Ticks;
-use stage::{Stage, load, ns, platform_and, span, store};
+use stage::{Stage, load, ns, platform_with, span, store};
 
 /// A clock of 250 MHz; the timers of two channels; eight registers of the user's.
 const REGISTERS: &str = r#"
@@ -30,7 +30,7 @@ const TICK: u64 = 4;
 const LOOKED: u64 = 256;
 
 fn card(changes: &[(&str, f64)]) -> Platform {
-    platform_and(REGISTERS, &[&[("dma.channels", 2.0)], changes].concat())
+    platform_with(REGISTERS, &[&[("dma.channels", 2.0)], changes].concat())
 }
 
 fn timer(channel: u64) -> u64 {

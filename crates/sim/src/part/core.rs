@@ -204,6 +204,8 @@ impl Core {
     /// Gives up its program and its cached lines; what it sent goes on its way.
     pub fn stop(&mut self) {
         self.cache.drop_all();
+        // Nobody waits for it any more.
+        self.told = Wire::default();
         self.program = None;
         self.current = None;
         self.state = State::Done;

@@ -41,6 +41,7 @@ use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_machine::{Cause, Completion, DmaCall, Partner, Samples, Verb};
 use lanemark_platform::{Mailbox, VectorTable};
 use lanemark_units::Ticks;
+use std::ops::Range;
 
 mod steady;
 
@@ -276,6 +277,11 @@ impl DmaEngine {
         is_rung
     }
 
+    /// Its table of vectors, if it has one, by bus address.
+    pub(crate) fn vectors_at(&self) -> Option<Range<u64>> {
+        self.msi_x.as_ref().map(MsiX::table)
+    }
+
     /// A store to a region of the card: if it is to the table of vectors, that is another now. Says whether a message may go.
     #[inline]
     pub(crate) fn vectors_change(&mut self, now: Ticks, tlp: &Tlp, region: &mut Region) -> bool {
@@ -311,7 +317,7 @@ impl DmaEngine {
     /// When the read of this tag was made, of data or of a descriptor, if it is under way.
     #[must_use]
     pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
-        let of_descriptor = || self.channels.first()?.fetcher.as_ref()?.asked_at(tag);
+        let of_descriptor = || self.channels.get(self.fetching_channel(tag)?)?.fetcher.as_ref()?.asked_at(tag);
         self.read_of(tag).map(|read| read.asked).or_else(of_descriptor)
     }
 
@@ -592,8 +598,13 @@ impl DmaEngine {
     /// Who asked for a descriptor with this tag: behind those of data, each channel has as many as it fetches ahead.
     #[inline]
     fn fetcher_of(&mut self, tag: u16) -> Option<&mut DescriptorFetcher> {
-        let nth = tag.checked_sub(self.spec.tags)? / self.spec.prefetch_descriptors;
-        self.channels.get_mut(usize::from(nth))?.fetcher.as_mut()
+        let nth = self.fetching_channel(tag)?;
+        self.channels.get_mut(nth)?.fetcher.as_mut()
+    }
+
+    /// The channel whose descriptors are fetched by reads of this tag.
+    fn fetching_channel(&self, tag: u16) -> Option<usize> {
+        Some(usize::from(tag.checked_sub(self.spec.tags)?.checked_div(self.spec.prefetch_descriptors)?))
     }
 
     /// When the next completion has come in.

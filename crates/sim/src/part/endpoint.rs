@@ -345,6 +345,10 @@ impl Endpoint {
             && let Some(region) = regions.get_mut(registers.place())
         {
             region.kept = registers.kept().into();
+            if let Some(table) = dma.as_ref().and_then(DmaEngine::vectors_at) {
+                let offset = |address: u64| address.saturating_sub(region.spec.address);
+                region.kept.push(offset(table.start)..offset(table.end));
+            }
         }
         let mut endpoint = Endpoint {
             spec,

@@ -9,6 +9,7 @@ use crate::part::memory::Memory;
 use crate::steady::Survey;
 use crate::tlp::Tlp;
 use lanemark_platform::VectorTable;
+use std::ops::Range;
 
 /// One entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,12 @@ impl MsiX {
         MsiX { table, vectors: vectors.collect(), pending: vec![0; words as usize] }
     }
 
+    /// The table, by bus address.
+    #[must_use]
+    pub fn table(&self) -> Range<u64> {
+        self.table.table..self.table.table + self.vectors.len() as u64 * VectorTable::ENTRY_BYTES
+    }
+
     /// Where the table starts.
     #[must_use]
     pub fn table_at(&self) -> u64 {
@@ -48,8 +55,8 @@ impl MsiX {
     /// Whether a TLP is about bytes of the table.
     #[must_use]
     pub fn is_touched(&self, tlp: &Tlp) -> bool {
-        let end = self.table.table + self.vectors.len() as u64 * VectorTable::ENTRY_BYTES;
-        tlp.address < end && self.table.table < tlp.address + u64::from(tlp.length_dw) * 4
+        let Range { start, end } = self.table();
+        tlp.address < end && start < tlp.address + u64::from(tlp.length_dw) * 4
     }
 
     /// Writes the table to the memory of its region, `offset` from the start of that.

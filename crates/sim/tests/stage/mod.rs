@@ -96,11 +96,6 @@ pub fn platform(policy: &str, changes: &[(&str, f64)]) -> Platform {
     tree(policy, changes, &region_texts())
 }
 
-/// The same with more sections.
-pub fn platform_and(sections: &str, changes: &[(&str, f64)]) -> Platform {
-    tree("8B", changes, &format!("{}{sections}", region_texts()))
-}
-
 fn region_texts() -> String {
     let regions = REGIONS.map(|(name, offset)| {
         let (size, beat) = match name {
