@@ -238,3 +238,15 @@ fn what_no_driver_does_is_refused_with_the_reason() {
     most.transfer.window.len = most.transfer.bytes;
     machine.run(&plan(&[most]), &mut Samples::wanted(1)).unwrap();
 }
+
+#[test]
+fn an_interrupt_that_comes_after_a_plan_was_given_up_is_nobodys() {
+    let mut machine = SimulatedMachine::new(&platform("8B", &[("driver.interrupt_ns", 1e8)])).unwrap();
+    let by_message = DmaCall { completion: Completion::Interrupt, ..call(64) };
+    let impatient = Plan { timeout: ns(50_000_000), ..plan(&[by_message]) };
+    for _ in 0..2 {
+        let error = machine.run(&impatient, &mut Samples::wanted(1)).unwrap_err();
+        assert!(error.to_string().contains("not done after"), "{error}");
+    }
+    machine.run(&plan(&[call(64)]), &mut Samples::wanted(1)).unwrap();
+}
