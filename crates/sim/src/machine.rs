@@ -306,7 +306,8 @@ impl SimulatedMachine {
 
     fn timeout(&mut self, plan: &Plan, waiting_for: Option<Cause>) -> MachineError {
         let machine = self.facts.name.clone();
-        let waiting_for = waiting_for.map_or("its instructions", Cause::explanation).to_owned();
+        let named = |cause: Cause| format!("{} ({})", cause.name().replace('_', " "), cause.explanation());
+        let waiting_for = waiting_for.map_or("its instructions".to_owned(), named);
         let (idle, at) = (self.board.is_idle(), self.board.now());
         // What was under way arrives, so that the next plan starts on a quiet board.
         self.board.stop();
