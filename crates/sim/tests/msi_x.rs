@@ -6,7 +6,7 @@ use lanemark_machine::{Completion, Descriptors, DmaCall, Lane, Op, Partner, Patt
 use lanemark_platform::Platform;
 use lanemark_sim::Board;
 use lanemark_units::{MemoryType, Ticks};
-use stage::{bus, platform, platform_with};
+use stage::{REGISTERS, bus, platform, platform_with};
 
 /// In the registers, apart from doorbell, status and the list.
 const TABLE: u64 = 0x100;
@@ -80,16 +80,6 @@ fn the_table_says_where_a_message_goes_and_what_it_says() {
     board.memory_mut().read(64, &mut word);
     assert_eq!(u32::from_le_bytes(word), 0xABCD_1234);
 }
-
-/// Timers and user's registers in the same region, apart from the table.
-const REGISTERS: &str = r#"
-[registers]
-region = "registers"
-clock_ghz = { value = 0.25, assumed = "test" }
-timer_offset_bytes = { value = 0x400, assumed = "test" }
-user_offset_bytes = { value = 0x600, assumed = "test" }
-user_bytes = { value = 64, assumed = "test" }
-"#;
 
 #[test]
 fn a_masked_vector_is_pending_and_sends_when_it_is_unmasked() {

@@ -10,17 +10,8 @@ use lanemark_platform::Platform;
 use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::MemoryType::Uc;
 use lanemark_units::Ticks;
-use stage::{Stage, load, ns, platform_with, span, store};
+use stage::{REGISTERS, Stage, load, ns, platform_with, span, store};
 
-/// A clock of 250 MHz; the timers of two channels; eight registers of the user's.
-const REGISTERS: &str = r#"
-[registers]
-region = "registers"
-clock_ghz = { value = 0.25, assumed = "test" }
-timer_offset_bytes = { value = 0x400, assumed = "test" }
-user_offset_bytes = { value = 0x600, assumed = "test" }
-user_bytes = { value = 64, assumed = "test" }
-"#;
 /// Where the timers are: the one that always runs, and those of channels.
 const CLOCK: u64 = 0x400;
 const USER: u64 = 0x600;

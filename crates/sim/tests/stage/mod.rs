@@ -91,6 +91,16 @@ pub fn platform_with(sections: &str, changes: &[(&str, f64)]) -> Platform {
     tree("8B", changes, &format!("{}{sections}", region_texts()))
 }
 
+/// Timers and user's registers, as a section of a platform.
+pub const REGISTERS: &str = r#"
+[registers]
+region = "registers"
+clock_ghz = { value = 0.25, assumed = "test" }
+timer_offset_bytes = { value = 0x400, assumed = "test" }
+user_offset_bytes = { value = 0x600, assumed = "test" }
+user_bytes = { value = 64, assumed = "test" }
+"#;
+
 /// The stage's platform with its policy for partial flushes and some numbers replaced.
 pub fn platform(policy: &str, changes: &[(&str, f64)]) -> Platform {
     tree(policy, changes, &region_texts())
