@@ -1,5 +1,7 @@
 //! A sound file, and what is made of it with one thing changed.
 
+#![allow(dead_code)] // Each test binary uses its part.
+
 use lanemark_platform::{Platform, PlatformError};
 
 pub const CARD: &str = include_str!("../card.toml");

@@ -1,0 +1,193 @@
+//! Does every key take the least and the most that its kind allows, and nothing beyond? Is it missed where it has no default?
+
+mod sound;
+
+use lanemark_platform::spec::{Key, Kind};
+use lanemark_platform::{
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, PRESETS, Port,
+    Preset, Problem, Region, Registers, RootComplex, Slot, Switch,
+};
+use lanemark_units::parse_size;
+use sound::read;
+
+struct Part {
+    path: &'static str,
+    header: &'static str,
+    keys: &'static [Key],
+}
+
+const PARTS: [Part; 18] = [
+    Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
+    Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
+    Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
+    Part { path: Memory::PATH, header: "[memory]", keys: Memory::KEYS },
+    Part { path: Dma::PATH, header: "[dma]", keys: Dma::KEYS },
+    Part { path: DmaRead::PATH, header: "[dma_read]", keys: DmaRead::KEYS },
+    Part { path: DmaWrite::PATH, header: "[dma_write]", keys: DmaWrite::KEYS },
+    Part { path: Fifos::PATH, header: "[fifos]", keys: Fifos::KEYS },
+    Part { path: MsiX::PATH, header: "[msi_x]", keys: MsiX::KEYS },
+    Part { path: Registers::PATH, header: "[registers]", keys: Registers::KEYS },
+    Part { path: Switch::PATH, header: "[[switch]]", keys: Switch::KEYS },
+    Part { path: Slot::PATH, header: "[[slot]]", keys: Slot::KEYS },
+    Part { path: Port::PATH, header: "[[port]]", keys: Port::KEYS },
+    Part { path: Fault::PATH, header: "[[fault]]", keys: Fault::KEYS },
+    Part { path: Link::PATH, header: "[link]", keys: Link::KEYS },
+    Part { path: Endpoint::PATH, header: "[endpoint]", keys: Endpoint::KEYS },
+    Part { path: Bar::PATH, header: "[[bar]]", keys: Bar::KEYS },
+    Part { path: Region::PATH, header: "[[region]]", keys: Region::KEYS },
+];
+
+/// Values at the edges of what a key takes, and values just outside, as they stand in a file.
+fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
+    let whole = |min: u64, max: u64| {
+        let beyond = u128::from(max) + 1;
+        let mut outside = vec![beyond.to_string(), "-1".to_owned(), format!("{max}.5"), "\"x\"".to_owned()];
+        outside.extend(min.checked_sub(1).map(|below| below.to_string()));
+        (vec![min.to_string(), max.to_string(), format!("{max:#x}")], outside)
+    };
+    let text = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    match kind {
+        Kind::Ns(max) => (
+            vec!["0".to_owned(), "0.0".to_owned(), format!("{max:?}"), format!("{max}")],
+            [text(&["-1", "-1e-300", "nan", "inf", "-inf", "\"1ns\""]), vec![format!("{:?}", max.next_up())]].concat(),
+        ),
+        Kind::Number(min, max) => (
+            vec![format!("{min:?}"), format!("{max:?}")],
+            [text(&["nan", "inf", "false"]), vec![format!("{:?}", min.next_down()), format!("{:?}", max.next_up())]]
+                .concat(),
+        ),
+        Kind::Count(min, max) => whole(min, max),
+        Kind::Size(min, max) => {
+            let (mut inside, mut outside) = whole(min, max);
+            inside.push(format!("\"{max}B\""));
+            inside.push(format!("\" {min} B \""));
+            outside.push(format!("\"{}\"", u128::from(max) + 1));
+            outside.extend(text(&["\"64K\"", "\"0.5B\"", "\"\"", "\"-1\""]));
+            (inside, outside)
+        }
+        Kind::OneOf(these) => {
+            let beside = |number: &u64| [number.wrapping_sub(1), number + 1];
+            let outside = these.iter().flat_map(beside).filter(|number| !these.contains(number)).map(|n| n.to_string());
+            (these.iter().map(u64::to_string).collect(), outside.chain(text(&["-1", "1.0", "\"1\""])).collect())
+        }
+        Kind::Choice(words) => {
+            let quoted = |word: &&str| format!("\"{word}\"");
+            let outside =
+                words.iter().flat_map(|word| [format!("\"{word} \""), format!("\"{}x\"", word.to_uppercase())]);
+            (words.iter().map(quoted).collect(), outside.chain(text(&["\"\"", "0"])).collect())
+        }
+        Kind::Flag => (text(&["true", "false"]), text(&["0", "1", "\"true\"", "\"yes\""])),
+    }
+}
+
+/// The presets, one of them with a port that is set apart from the others, a fault, vectors, and what an engine does within
+/// each direction.
+fn texts() -> Vec<String> {
+    let port =
+        "\n[dma_read]\n[dma_write]\n[[port]]\nname = \"card\"\nmps_bytes = { value = 256, source = \"a test\" }\n";
+    let fault =
+        "\n[[fault]]\nname = \"down\"\nport = \"card\"\nkind = { value = \"link_down\", assumed = \"a test\" }\n";
+    let number = |key: &str, value: u32| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
+    let places = [number("bar", 0), number("table_offset_bytes", 256), number("pending_offset_bytes", 512)].concat();
+    let more = format!("{port}{fault}\n[msi_x]\n{}{places}", number("vectors", 8));
+    let of = |preset: &Preset| format!("{}{}", preset.text, if preset.name == "card-gen5-x16" { &more } else { "" });
+    PRESETS.iter().map(of).collect()
+}
+
+/// Whether a text has a section of this header; each is in one of them at the least.
+fn has(text: &str, header: &str) -> bool {
+    assert!(texts().iter().any(|text| text.lines().any(|line| line == header)), "{header} is in none");
+    text.lines().any(|line| line == header)
+}
+
+/// `text` with the row of `key` in the first section of this header replaced, or added; and its line.
+fn with_row(text: &str, header: &str, key: &str, row: &str) -> (String, usize) {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let start = lines.iter().position(|line| *line == header).unwrap();
+    let end = lines[start + 1..].iter().position(|line| line.starts_with('[')).map_or(lines.len(), |at| start + 1 + at);
+    let place = lines[start..end].iter().position(|line| line.split(' ').next() == Some(key));
+    let place = if let Some(at) = place {
+        lines[start + at] = row;
+        start + at
+    } else {
+        lines.insert(start + 1, row);
+        start + 1
+    };
+    (lines.join("\n"), place + 1)
+}
+
+/// The number that one of the [`edges`] stands for.
+fn meant(value: &str) -> f64 {
+    let bare = value.trim_matches(['"', ' ']);
+    match bare.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).unwrap() as f64,
+        None => bare.parse().unwrap_or_else(|_| parse_size(bare).unwrap() as f64),
+    }
+}
+
+#[test]
+fn every_key_takes_its_edges_and_nothing_beyond() {
+    let mut tried = 0;
+    for text_of in texts() {
+        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
+            for key in part.keys {
+                let (inside, outside) = edges(key.kind);
+                let wanted = key.kind.wanted();
+                let last = |path: &str| path.starts_with(part.path) && path.ends_with(&format!(".{}", key.name));
+                let problems = |value: &str| {
+                    let row = format!("{} = {{ value = {value}, source = \"a test\" }}", key.name);
+                    let (text, line) = with_row(&text_of, part.header, key.name, &row);
+                    let result = read(&text);
+                    let problems = result.as_ref().map_or_else(|error| error.problems.clone(), |_| Vec::new());
+                    // Whether it fits the other keys is another question.
+                    let here: Vec<Problem> =
+                        problems.into_iter().filter(|problem| problem.message.ends_with(&wanted)).collect();
+                    (result, line, here)
+                };
+                for value in inside {
+                    let (result, _, here) = problems(&value);
+                    assert_eq!(here, [], "{} {} = {value}", part.path, key.name);
+                    // A path to one of several sections needs its name: see `path.rs`.
+                    let path = format!("{}.{}", part.path, key.name);
+                    if let Some((number, origin)) = result.ok().and_then(|platform| platform.number(&path)) {
+                        assert_eq!(origin, Origin::Given("a test".to_owned()));
+                        assert_eq!(number, meant(&value), "{path} = {value}");
+                    }
+                    tried += 1;
+                }
+                for value in outside {
+                    let (result, line, here) = problems(&value);
+                    assert!(result.is_err());
+                    let [problem] = &here[..] else { panic!("{} = {value}: {here:?}", key.name) };
+                    assert_eq!((problem.line, last(&problem.key)), (line, true), "{problem}");
+                    assert!(problem.message.starts_with("is "), "{problem}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 1000, "{tried}");
+}
+
+#[test]
+fn every_key_without_a_default_is_missed_and_every_other_is_filled_in() {
+    for text_of in texts() {
+        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
+            for key in part.keys {
+                let (text, _) = with_row(&text_of, part.header, key.name, "");
+                let missing = format!("is missing: {}; {}", key.doc.trim().trim_end_matches('.'), key.kind.wanted());
+                match (read(&text), key.default) {
+                    (Ok(platform), Some((_, because))) => {
+                        let default = Origin::Default(because.to_owned());
+                        let number = platform.number(&format!("{}.{}", part.path, key.name));
+                        assert!(number.is_none_or(|(_, origin)| origin == default), "{}", key.name);
+                    }
+                    (Err(error), None) => {
+                        assert_eq!(error.problems[0].message, missing, "{error}");
+                    }
+                    (result, default) => panic!("{}: {result:?} {default:?}", key.name),
+                }
+            }
+        }
+    }
+}
