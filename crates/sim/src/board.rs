@@ -32,8 +32,9 @@ use crate::engine::{Schedule, Slab, Slot, Wire};
 use crate::noticed::{Noticed, PortLimit};
 use crate::observer::{Line, Observer};
 use crate::part::core::{Core, Seen};
+use crate::part::credit::Cost;
 use crate::part::dma_engine::{DmaEngine, Made};
-use crate::part::endpoint::{Endpoint, Region};
+use crate::part::endpoint::{Accepted, Endpoint, Region};
 use crate::part::intake::Intake;
 use crate::part::job::Job;
 use crate::part::last_level_cache::LastLevelCache;
@@ -622,12 +623,15 @@ impl Board {
 
     #[inline(never)]
     fn accept(&mut self, card: usize) {
-        let accepted = self.endpoints[card].accept(self.now, &mut self.slab);
+        let mut accepted = Accepted::NOTHING;
+        let is_accepted = self.endpoints[card].accept(self.now, &mut self.slab, &mut accepted);
         let due = self.endpoints[card].accept_due().max(self.now);
         self.set(Port::Accept(card), due);
-        let Some(accepted) = accepted else { return };
+        if !is_accepted {
+            return;
+        }
         let up = self.endpoint_up[card];
-        self.give_back(up ^ 1, accepted.cost, accepted.because);
+        self.give_back(up ^ 1, Cost::of(&accepted.tlp), accepted.because);
         if accepted.is_refused {
             self.note_refused(up ^ 1, &accepted.tlp);
         }
@@ -670,12 +674,13 @@ impl Board {
     fn issue(&mut self, card: usize) {
         let up = self.endpoint_up[card];
         let waits = self.observer.as_ref().and_then(|_| Some(self.engine(card)?.waits));
-        let made = self.endpoints[card].issue(self.now, &mut self.slab);
+        let mut made = Made::NOTHING;
+        let is_made = self.endpoints[card].issue(self.now, &mut self.slab, &mut made);
         if let (Some(before), Some(engine), Some(observer)) = (waits, &self.endpoints[card].dma, &mut self.observer) {
             observer.waited(Waiter::Engine(card as u32), self.now, &before, &engine.waits);
         }
-        if let Some(Made { channel, at, tlp }) = made {
-            self.offer(up, endpoint_input::ENGINE + channel, at, tlp);
+        if is_made {
+            self.offer(up, endpoint_input::ENGINE + made.channel, made.at, made.tlp);
         }
         self.refresh_engine(card);
     }

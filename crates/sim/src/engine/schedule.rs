@@ -4,13 +4,14 @@ use super::Visitor;
 use lanemark_units::Ticks;
 
 /// Due times compared with each other: a cache line of them.
-const GROUP: usize = 4;
+const GROUP: usize = 8;
 
-/// One due time a port, and the earliest of them as in a tournament: four ports a group, the winners of four groups in a
+/// One due time a port, and the earliest of them as in a tournament: eight ports a group, the winners of eight groups in a
 /// group again, and so on. Ties go to the lower port.
 ///
 /// Setting a time looks at one group a level, and ends where the winner stays the same: most often at the first. Each winner
-/// is known by its port, so finding the earliest looks at one place. A heap of those that are due was tried and took longer.
+/// is known by its port, so finding the earliest looks at one place. A heap of those that are due was tried and took longer, and so did
+/// groups of four.
 ///
 /// ```
 /// use lanemark_sim::engine::Schedule;
@@ -24,7 +25,7 @@ const GROUP: usize = 4;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// The top one first; what is below a group begins at four times its number and one. Those of the ports are the last.
+    /// The top one first; what is below a group begins at eight times its number and one. Those of the ports are the last.
     groups: Vec<Group>,
     /// Where those of the ports begin.
     ports: usize,
@@ -39,9 +40,29 @@ struct Due {
     port: usize,
 }
 
-type Group = [Due; GROUP];
+/// Times and ports apart: then the earliest is found among values, and no load waits for what was found before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Group {
+    at: [Ticks; GROUP],
+    port: [usize; GROUP],
+}
 
 const NOBODY: Due = Due { at: Ticks::NEVER, port: 0 };
+
+impl Group {
+    const EMPTY: Group = Group { at: [NOBODY.at; GROUP], port: [NOBODY.port; GROUP] };
+
+    /// The earliest, the first of those that are equal.
+    #[inline]
+    fn earliest(&self) -> Due {
+        let lower = |one: (Ticks, usize), other: (Ticks, usize)| if other.0 < one.0 { other } else { one };
+        let of = |place: usize| (self.at[place], place);
+        let low = lower(lower(of(0), of(1)), lower(of(2), of(3)));
+        let high = lower(lower(of(4), of(5)), lower(of(6), of(7)));
+        let (at, place) = lower(low, high);
+        Due { at, port: self.port[place] }
+    }
+}
 
 impl Schedule {
     /// A schedule for this many ports, none of them due.
@@ -52,7 +73,7 @@ impl Schedule {
             above += level;
             level *= GROUP;
         }
-        Schedule { groups: vec![[NOBODY; GROUP]; above + ports.div_ceil(GROUP).max(1)], ports: above, first: NOBODY }
+        Schedule { groups: vec![Group::EMPTY; above + ports.div_ceil(GROUP).max(1)], ports: above, first: NOBODY }
     }
 
     /// Makes `port` due at `at`; [`Ticks::NEVER`] if it has nothing to do.
@@ -64,11 +85,11 @@ impl Schedule {
         let (mut number, mut place, mut due) = (self.ports + port / GROUP, port % GROUP, Due { at, port });
         loop {
             let group = &mut self.groups[number];
-            if group[place] == due {
+            if group.at[place] == due.at && group.port[place] == due.port {
                 return;
             }
-            group[place] = due;
-            due = earliest(group);
+            (group.at[place], group.port[place]) = (due.at, due.port);
+            due = group.earliest();
             if number == 0 {
                 break;
             }
@@ -80,7 +101,7 @@ impl Schedule {
     /// Shows when each port is due; the rest follows from that.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         for port in 0..(self.groups.len() - self.ports) * GROUP {
-            let mut at = self.groups[self.ports + port / GROUP][port % GROUP].at;
+            let mut at = self.groups[self.ports + port / GROUP].at[port % GROUP];
             view.moment(&mut at);
             self.set(port, at);
         }
@@ -92,13 +113,6 @@ impl Schedule {
     pub fn first(&self) -> Option<(Ticks, usize)> {
         (self.first.at < Ticks::NEVER).then_some((self.first.at, self.first.port))
     }
-}
-
-/// The earliest of a group, the first of those that are equal.
-#[inline]
-fn earliest(group: &Group) -> Due {
-    let lower = |one: Due, other: Due| if other.at < one.at { other } else { one };
-    lower(lower(group[0], group[1]), lower(group[2], group[3]))
 }
 
 #[cfg(test)]

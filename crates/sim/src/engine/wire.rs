@@ -12,7 +12,7 @@ pub struct Wire<T> {
 
 impl<T> Default for Wire<T> {
     fn default() -> Wire<T> {
-        Wire { items: VecDeque::with_capacity(64) }
+        Wire { items: VecDeque::new() }
     }
 }
 
@@ -40,9 +40,21 @@ impl<T> Wire<T> {
         if self.due() <= now { self.items.pop_front().map(|(_, item)| item) } else { None }
     }
 
-    /// Item number `place` from the first, arrived or not; the others keep their order.
-    pub fn take_at(&mut self, place: usize) -> Option<T> {
-        self.items.remove(place).map(|(_, item)| item)
+    /// Item number `place` from the first, arrived or not.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, place: usize) -> Option<&T> {
+        self.items.get(place).map(|(_, item)| item)
+    }
+
+    /// Takes item number `place` from the wire; the others keep their order.
+    #[inline]
+    pub fn remove(&mut self, place: usize) {
+        if place == 0 {
+            self.items.pop_front();
+        } else {
+            self.items.remove(place);
+        }
     }
 
     /// The first item, arrived or not.

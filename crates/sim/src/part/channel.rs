@@ -316,7 +316,7 @@ impl Channel {
     #[inline]
     pub(crate) fn begins_descriptor(&self, piece: &Piece, spec: &Spec) -> bool {
         let address = piece.chunk.address;
-        self.described != Some((piece.number, piece.verb)) || address.is_multiple_of(spec.descriptor_bytes)
+        self.described != Some((piece.number, piece.verb)) || address & (spec.descriptor_bytes - 1) == 0
     }
 
     /// What became ready last before a request at `now` for `piece`, whose descriptor was there at `held`, and the time since

@@ -7,7 +7,7 @@
 //! the times at which it comes are known.
 
 use crate::engine::{Visitor, Wire};
-use crate::part::dllp::{self, DllpKind};
+use crate::part::dllp::DllpKind;
 use crate::tlp::Tlp;
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
@@ -111,7 +111,7 @@ impl Account {
             left,
             granted: left,
             is_counted: left.map(|pool| pool.header < Pool::INFINITE.header || pool.data < Pool::INFINITE.data),
-            freed: std::array::from_fn(|_| VecDeque::with_capacity(2 * dllp::MANY)),
+            freed: std::array::from_fn(|_| VecDeque::new()),
             returning: Wire::default(),
             last: [None; DllpKind::POOLS],
         }

@@ -166,7 +166,7 @@ impl Dllps {
             skp: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
             urgent: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
             hurry: Ticks::NEVER,
-            gone: VecDeque::with_capacity(DllpKind::POOLS * MANY),
+            gone: VecDeque::new(),
             watch: None,
         }
     }

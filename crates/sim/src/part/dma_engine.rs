@@ -127,6 +127,11 @@ pub struct Made {
     pub tlp: Tlp,
 }
 
+impl Made {
+    /// Where one is put.
+    pub const NOTHING: Made = Made { channel: 0, at: Ticks::NEVER, tlp: Tlp::of(TlpKind::MWr) };
+}
+
 /// Everything that does change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaEngine {
@@ -425,39 +430,40 @@ impl DmaEngine {
         next.0
     }
 
-    /// Makes the next request, if it is due.
+    /// Makes the next request, if it is due, to where the caller wants it; says whether it did.
     #[inline]
-    pub fn issue(&mut self, now: Ticks, slab: &mut Slab) -> Option<Made> {
+    pub fn issue(&mut self, now: Ticks, slab: &mut Slab, made: &mut Made) -> bool {
         let (due, channel) = self.next;
         if due > now {
-            return None;
+            return false;
         }
-        self.served = channel;
-        let (at, tlp) = if self.channels[channel].calls.is_some() {
-            self.issue_of_call(channel, now, slab)?
+        (self.served, made.channel) = (channel, channel);
+        let at = if self.channels[channel].calls.is_some() {
+            self.issue_of_call(channel, now, slab, &mut made.tlp)
         } else {
-            self.issue_of(channel, now, slab)?
+            self.issue_of(channel, now, slab, &mut made.tlp)
         };
-        Some(Made { channel, at, tlp })
+        made.at = at.unwrap_or(Ticks::NEVER);
+        at.is_some()
     }
 
     /// The next request of a channel that meets a driver: for a descriptor, of a notice, or for data.
-    fn issue_of_call(&mut self, place: usize, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
+    fn issue_of_call(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
         let channel = &mut self.channels[place];
         let calls = channel.calls?;
         if channel.fetch_due(&calls, &self.spec) <= now {
-            let tlp = channel.fetcher.as_mut()?.ask(now)?;
-            return Some(self.send(place, now, tlp, self.spec.read.request));
+            *made = channel.fetcher.as_mut()?.ask(now)?;
+            return Some(self.send(place, now, self.beats_of(made), self.spec.read.request));
         }
         if channel.notice_due(&calls, &self.spec) <= now {
-            return self.tell(place, now, slab);
+            return self.tell(place, now, slab, made);
         }
-        self.issue_of(place, now, slab)
+        self.issue_of(place, now, slab, made)
     }
 
-    /// The next request of a channel for data.
+    /// The next request of a channel for data; says when it is at the link.
     #[inline]
-    fn issue_of(&mut self, place: usize, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
+    fn issue_of(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
         let piece = self.channels[place].job.as_ref()?.piece?;
         let Piece { number, chunk, offset, verb } = piece;
         let is_first = self.channels[place].begins_descriptor(&piece, &self.spec);
@@ -497,8 +503,10 @@ impl DmaEngine {
         job.advance();
         let descriptor = if is_described { self.spec.descriptor } else { Ticks::ZERO };
         let rate = if verb == Verb::Store { &self.spec.write } else { &self.spec.read };
-        let besides = rate.besides(chunk, offset, self.beats_of(&tlp));
-        Some(self.send(place, now, tlp, descriptor + besides))
+        let beats = self.beats_of(&tlp);
+        let besides = rate.besides(chunk, offset, beats);
+        *made = tlp;
+        Some(self.send(place, now, beats, descriptor + besides))
     }
 
     /// What a channel waited for before a request, and how long; a descriptor that was fetched for it is begun.
@@ -517,19 +525,18 @@ impl DmaEngine {
         channel.charge(now, piece, held, &shared)
     }
 
-    /// A TLP of a channel occupies it, before its beats too, and is on its way; with it comes when it is at the link.
+    /// A TLP of so many beats occupies its channel, before them too, and is on its way; says when it is at the link.
     #[inline]
-    fn send(&mut self, place: usize, now: Ticks, tlp: Tlp, before: Ticks) -> (Ticks, Tlp) {
-        let beats = self.beats_of(&tlp);
+    fn send(&mut self, place: usize, now: Ticks, beats: Ticks, before: Ticks) -> Ticks {
         let until = self.path.reserve(now, now + before, beats);
         let channel = &mut self.channels[place];
         channel.occupied_until = until;
         channel.unsent += 1;
-        (until + self.spec.egress, tlp)
+        until + self.spec.egress
     }
 
     /// Tells the driver that one more transfer is over.
-    fn tell(&mut self, place: usize, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
+    fn tell(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
         let channel = &mut self.channels[place];
         let ended = channel.moved_at();
         let calls = channel.calls.as_mut()?;
@@ -559,8 +566,8 @@ impl DmaEngine {
         slab.bytes_mut(payload)[..NOTICE_BYTES as usize].copy_from_slice(&data.to_le_bytes());
         let requester = self.spec.requester;
         let tag = place as u16;
-        let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) };
-        Some(self.send(place, now, tlp, self.spec.write.request))
+        *made = Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) };
+        Some(self.send(place, now, self.beats_of(made), self.spec.write.request))
     }
 
     #[inline]

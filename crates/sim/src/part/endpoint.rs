@@ -14,7 +14,6 @@
 
 use crate::board::{FIRST_CARD, OUTSIDE};
 use crate::engine::{Slab, Slot};
-use crate::part::credit::Cost;
 use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::interconnect::Queue;
 use crate::part::memory::Memory;
@@ -284,14 +283,21 @@ pub struct Accepted {
     pub at: Ticks,
     /// The first eight bytes of its payload.
     pub head: [u8; 8],
-    /// The credits it held.
-    pub cost: Cost,
-    /// Why they come back no earlier.
+    /// Why the credits that it held come back no earlier.
     pub because: Cause,
     /// It was a request that nobody here serves.
     pub is_refused: bool,
     /// It was a store to the doorbell of the DMA engine, or one that lets it send a message.
     pub rings: bool,
+}
+
+impl Accepted {
+    /// Where one is put.
+    pub const NOTHING: Accepted = {
+        let tlp = Tlp::of(TlpKind::MWr);
+        let (at, head, because) = (Ticks::ZERO, [0; 8], Cause::Credit);
+        Accepted { tlp, at, head, because, is_refused: false, rings: false }
+    };
 }
 
 /// Everything that does change.
@@ -337,7 +343,7 @@ impl Endpoint {
                 clear_on_read: Vec::new(),
                 set_on_write: Vec::new(),
                 kept: Vec::new(),
-                answers: VecDeque::with_capacity(16),
+                answers: VecDeque::new(),
             })
             .collect();
         let registers = spec.registers.clone().map(Registers::new);
@@ -354,7 +360,7 @@ impl Endpoint {
             spec,
             regions,
             registers,
-            accepting: VecDeque::with_capacity(256),
+            accepting: VecDeque::new(),
             free_at: Ticks::ZERO,
             left_at: Ticks::ZERO,
             dma,
@@ -453,53 +459,58 @@ impl Endpoint {
         }
         // What was held up holds up those behind it.
         let (due, bytes) = (first.done.max(self.left_at + first.span), u64::from(first.tlp.enabled_bytes()));
-        let queues = self.dma.as_ref().and_then(|engine| engine.queues.as_ref()).filter(|_| self.is_queued(first));
+        let queues = self
+            .dma
+            .as_ref()
+            .and_then(|engine| engine.queues.as_ref())
+            .filter(|_| self.is_queued(first.place, &first.tlp));
         queues.map_or(due, |queues| due.max(queues.takes_at(Queue::EpRx, bytes)))
     }
 
     /// Whether what was received goes to the queue of what other cards write.
     #[inline]
-    fn is_queued(&self, received: &Received) -> bool {
-        let Received { tlp, place, .. } = received;
-        Some(*place) == self.spec.queued
+    fn is_queued(&self, place: usize, tlp: &Tlp) -> bool {
+        Some(place) == self.spec.queued
             && tlp.kind == TlpKind::MWr
             && tlp.requester >= FIRST_CARD
             && tlp.requester != OUTSIDE
     }
 
     /// A write of another card goes to the queue.
-    fn queue(&mut self, now: Ticks, received: &Received, slab: &Slab) {
+    fn queue(&mut self, now: Ticks, tlp: &Tlp, slab: &Slab) {
         if let Some(queues) = self.dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
-            let tlp = &received.tlp;
             let skip = tlp.first_be.trailing_zeros() as usize;
             queues.take(now, Queue::EpRx, &slab.bytes(tlp.payload)[skip..skip + tlp.enabled_bytes() as usize]);
         }
     }
 
-    /// The next TLP leaves the receive buffer.
+    /// The next TLP leaves the receive buffer to where the caller wants it; says whether one did.
     #[inline]
-    pub fn accept(&mut self, now: Ticks, slab: &mut Slab) -> Option<Accepted> {
+    pub fn accept(&mut self, now: Ticks, slab: &mut Slab, accepted: &mut Accepted) -> bool {
         if self.accept_due() > now {
-            return None;
+            return false;
         }
-        let received = self.accepting.pop_front()?;
-        let Received { at, tlp, place, beats, waits, done, .. } = received;
-        let because = if waits || now > done { Cause::Device } else { Cause::Credit };
+        let Some(first) = self.accepting.front() else { return false };
+        let Received { place, beats, .. } = *first;
+        accepted.because = if first.waits || now > first.done { Cause::Device } else { Cause::Credit };
+        (accepted.at, accepted.tlp) = (first.at, first.tlp);
+        self.accepting.pop_front();
+        let tlp = &accepted.tlp;
         self.left_at = now;
-        if self.is_queued(&received) {
-            self.queue(now, &received, slab);
+        if self.is_queued(place, tlp) {
+            self.queue(now, tlp, slab);
         }
-        let mut head = [0; 8];
+        accepted.head = [0; 8];
         let (mut rings, mut is_refused) = (false, false);
         if tlp.payload != Slot::NONE {
-            head.copy_from_slice(&slab.line(tlp.payload)[..8]);
+            accepted.head.copy_from_slice(&slab.line(tlp.payload)[..8]);
         }
-        let timers = if tlp.kind == TlpKind::MWr { self.timers_in(place, &tlp) } else { 0..0 };
+        let timers = if tlp.kind == TlpKind::MWr { self.timers_in(place, tlp) } else { 0..0 };
         self.show_timers(now, timers.clone());
         match (tlp.kind, self.regions.get_mut(place)) {
             (TlpKind::MWr, Some(region)) => {
-                region.write(&tlp, slab, beats);
-                let changes = |engine: &mut DmaEngine| engine.vectors_change(now, &tlp, region);
+                region.write(tlp, slab, beats);
+                let changes = |engine: &mut DmaEngine| engine.vectors_change(now, tlp, region);
                 rings = self.dma.as_mut().is_some_and(changes);
                 self.set_timers(now, timers);
                 slab.give_back(tlp.payload);
@@ -520,7 +531,7 @@ impl Endpoint {
             (TlpKind::MRd, Some(region)) => {
                 let free = region.answers.back().map_or(Ticks::ZERO, |last| last.0);
                 let ready = (now + region.spec.read).max(free) + region.spec.beat * beats;
-                region.answers.push_back((ready, tlp));
+                region.answers.push_back((ready, *tlp));
             }
             (TlpKind::MRd, None) => {
                 self.unsupported += 1;
@@ -528,7 +539,8 @@ impl Endpoint {
             }
             (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
         }
-        Some(Accepted { tlp, at, head, cost: Cost::of(&tlp), because, is_refused, rings })
+        (accepted.is_refused, accepted.rings) = (is_refused, rings);
+        true
     }
 
     /// What tells the requester of a read taken now that nobody here serves it, and when that is at the link.
@@ -539,13 +551,13 @@ impl Endpoint {
 
     /// The DMA engine makes its next request, as [`DmaEngine::issue`]; what its status register says follows it.
     #[inline]
-    pub fn issue(&mut self, now: Ticks, slab: &mut Slab) -> Option<Made> {
-        let engine = self.dma.as_mut()?;
-        let made = engine.issue(now, slab);
+    pub fn issue(&mut self, now: Ticks, slab: &mut Slab, made: &mut Made) -> bool {
+        let Some(engine) = &mut self.dma else { return false };
+        let is_made = engine.issue(now, slab, made);
         if let Some((address, done)) = engine.take_status() {
             self.show_status(address, done);
         }
-        made
+        is_made
     }
 
     /// The DMA engine takes calls, as [`DmaEngine::arm`]; its status register says what it has done before.

@@ -64,16 +64,18 @@ impl Input {
         view.state(u64::from(*free));
     }
 
-    /// Takes one of a class.
+    /// Takes one of a class to where the caller wants it; says whether there was one.
     #[inline]
-    pub fn take(&mut self, class: usize, place: usize) -> Option<Tlp> {
+    pub fn take(&mut self, class: usize, place: usize, to: &mut Tlp) -> bool {
         let queue = &mut self.queues[class];
-        let (_, tlp) = if place == 0 { queue.take(Ticks::NEVER) } else { queue.take_at(place) }?;
+        let Some((_, tlp)) = queue.at(place) else { return false };
+        *to = *tlp;
         self.free -= u32::from(tlp.is_free());
+        queue.remove(place);
         if queue.is_empty() {
             self.holding &= !(1 << class);
         }
-        Some(tlp)
+        true
     }
 
     /// The first of all, if all are of one class: what is most often there, and nothing here it could pass.

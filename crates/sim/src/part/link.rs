@@ -457,13 +457,19 @@ impl Transmitter {
         if self.busy_until > now {
             return false;
         }
-        let Some(choice) = self.choose(now) else { return false };
-        let Choice { input, class, place, ready, covered } = choice;
-        if self.spec.tlps_per_error > 0 && self.comes_damaged(now, &choice) {
+        self.choose(now).is_some_and(|choice| self.go(now, &choice, sent))
+    }
+
+    /// The one that was chosen goes, if it does not come damaged.
+    #[inline]
+    fn go(&mut self, now: Ticks, choice: &Choice, sent: &mut Sent) -> bool {
+        if self.spec.tlps_per_error > 0 && self.comes_damaged(now, choice) {
             return false;
         }
-        let Some(tlp) = self.inputs[input].take(class, place) else { return false };
-        sent.tlp = tlp;
+        let Choice { input, class, place, ready, covered } = *choice;
+        if !self.inputs[input].take(class, place, &mut sent.tlp) {
+            return false;
+        }
         self.queued -= 1;
         if self.inputs[input].is_empty() {
             if self.active.len() == 1 { self.active.clear() } else { self.active.retain(|other| *other != input) }

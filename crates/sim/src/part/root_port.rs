@@ -111,7 +111,7 @@ impl RootPort {
     pub fn new(spec: Spec) -> RootPort {
         RootPort {
             spec,
-            requests: VecDeque::with_capacity(256),
+            requests: VecDeque::new(),
             next_read: Ticks::ZERO,
             next_write: Ticks::ZERO,
             last: Ticks::ZERO,
@@ -189,7 +189,8 @@ impl RootPort {
         cache: &mut LastLevelCache,
         slab: &mut Slab,
     ) -> Option<(Cost, Cause)> {
-        let Received { tlp, waits, .. } = self.requests.pop_front()?;
+        let Received { tlp, waits, .. } = *self.requests.front()?;
+        self.requests.pop_front();
         let offset = tlp.address.wrapping_sub(self.spec.address);
         let is_lent = self.is_lent(&tlp);
         if tlp.kind == TlpKind::MWr {
