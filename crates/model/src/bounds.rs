@@ -63,6 +63,13 @@ impl Largest {
         Largest { next_ns: most.next_ns.max(less.ns), ..most }
     }
 
+    /// The same of what is in some other terms too: two of one bound do not compete.
+    pub(crate) fn or_again(self, other: Largest) -> Largest {
+        let (most, less) = if other.ns > self.ns { (other, self) } else { (self, other) };
+        let next_ns = if most.bound == less.bound { less.next_ns } else { less.ns };
+        Largest { next_ns: most.next_ns.max(next_ns), ..most }
+    }
+
     /// One behind the other: the bound of the longer of both.
     pub(crate) fn then(self, other: &Largest) -> Largest {
         let bound = if other.ns > self.ns { other.bound } else { self.bound };

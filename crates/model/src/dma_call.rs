@@ -13,6 +13,22 @@
 //!
 //! All but the transfer is exact where nothing else uses the links, so the lead is the transfer's.
 //!
+//! Calls one behind the other take no less than one of them after the other would alone. Nor do they take less than what takes
+//! their requests one at a time needs for all of them:
+//!
+//! | taken one at a time | from the last request of a call to that of the next |
+//! | --- | --- |
+//! | by the root complex | its time for each read of a descriptor, request for data and notice; what waits for an answer waits for the longer of both |
+//! | reads, by memory | its time for each read of a descriptor or of data |
+//! | writes, by memory | its time for each write of data, and the notice |
+//!
+//! The way of the first call's first request comes before, and that of the last one's notice behind. Stores to the doorbell and
+//! loads of the status are not taken by the root complex. Credits and places of replay buffers hold up what is behind in the same
+//! call; the next call finds them free again, for its doorbell takes longer than what gives them back.
+//!
+//! Nothing leads where a call fetches several descriptors, where the doorbell waits for credits behind the list, and where loads
+//! of the status share a replay buffer with the transfer.
+//!
 //! Several threads ([`threads`]), each on a channel of one card, take no less than the longest of them alone, and no less than the
 //! first of them needs until its doorbell is rung, all of them of what the channels share, and the last of them to return.
 
@@ -21,7 +37,7 @@ use crate::costs::Costs;
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use crate::store::{self, End};
-use crate::transfer::{self, Asked, Notice};
+use crate::transfer::{self, Asked, Notice, Occupied, Packets, Shared};
 use lanemark_machine::{Access, Completion, Descriptors, DmaCall, Share, Span, Stream, Verb, Width};
 use lanemark_platform::{Driver, Mailbox, Platform, Region};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -38,13 +54,34 @@ pub(crate) fn predict(platform: &Platform, call: &DmaCall, passes: u64) -> Optio
     let all = call.transfer.count.checked_mul(passes).filter(|all| *all > 0)?;
     let taken_apart = all.min(MOST_CALLS);
     let asking = Asking::of(platform, call)?;
-    let mut sum = asking.call(0)?;
+    let first = asking.call(0)?;
+    let (mut sum, mut shared, mut is_open) = (first.alone, first.shared, first.is_open);
     for nth in 1..taken_apart {
-        sum = sum.then(&asking.call(nth)?);
+        let next = asking.call(nth)?;
+        sum = sum.then(&next.alone);
+        is_open |= next.is_open;
+        for (shared, next) in shared.iter_mut().zip(next.shared) {
+            *shared = shared.then(&next);
+        }
     }
-    let sum = sum.times(all as f64 / taken_apart as f64, 0.0);
-    let holds_for = "one core and one card, nothing else on its links";
-    Some(Prediction { issue_ns: sum.ns, delivered_ns: sum.ns, bound: sum.bound, lead: sum.lead(), holds_for })
+    // Each alone, or what is taken one at a time without a pause.
+    let scale = all as f64 / taken_apart as f64;
+    let sum = sum.times(scale, 0.0);
+    let (before_ns, behind_ns) = asking.around()?;
+    let one_by_one = shared.iter().filter(|shared| all > 1 && shared.period_ns > 0.0);
+    let sum = sum.or_again(Largest::of(one_by_one.map(|shared| {
+        let Shared { bound, first_ns, period_ns, rest_ns } = *shared;
+        (bound, before_ns + first_ns + scale * period_ns + rest_ns + behind_ns)
+    })));
+    let (lead, holds_for) = if asking.polls_wait_for_places() {
+        (
+            1.0,
+            "one core and one card, whose replay buffers loads of its status share with what it sends; no less than this, but for a load",
+        )
+    } else {
+        (if is_open { 1.0 } else { sum.lead() }, "one core and one card, nothing else on its links")
+    };
+    Some(Prediction { issue_ns: sum.ns, delivered_ns: sum.ns, bound: sum.bound, lead, holds_for })
 }
 
 /// The same of several threads that begin at once, each with a call of its own on a channel of one card, until the last of them
@@ -58,26 +95,35 @@ pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Op
     }
     let mut alone: Option<Prediction> = None;
     let (mut before_ns, mut behind_ns) = (f64::INFINITY, f64::INFINITY);
-    let mut all: Option<[(Bound, f64); 6]> = None;
+    let mut all: Option<[Occupied; 7]> = None;
     for call in calls {
         let one = predict(platform, call, passes)?;
         alone = Some(alone.filter(|most| most.delivered_ns >= one.delivered_ns).unwrap_or(one));
-        let (before, behind) = Asking::of(platform, call)?.around()?;
-        (before_ns, behind_ns) = (before_ns.min(before), behind_ns.min(behind));
-        let shared = transfer::shared(platform, &call.transfer, call.transfer.count.checked_mul(passes)?)?;
-        all = Some(all.map_or(shared, |all| std::array::from_fn(|nth| (shared[nth].0, all[nth].1 + shared[nth].1))));
+        let asking = Asking::of(platform, call)?;
+        let ((before, behind), notice) = (asking.around()?, asking.notice());
+        let known = notice.map_or(0.0, |notice| notice.known.as_ns());
+        (before_ns, behind_ns) = (before_ns.min(before), behind_ns.min(known + behind));
+        let (times, notices) = (call.transfer.count.checked_mul(passes)?, u64::from(notice.is_some()));
+        let shared = transfer::shared(platform, &call.transfer, times, asking.least_fetches()?, notices)?;
+        all = Some(all.map_or(shared, |all| {
+            std::array::from_fn(|nth| Occupied { ns: all[nth].ns + shared[nth].ns, ..shared[nth] })
+        }));
     }
     let (alone, all) = (alone?, all?);
-    let shared = all.map(|(bound, ns)| (bound, before_ns + ns + behind_ns));
-    let is_credits = |bound: &Bound| matches!(bound, Bound::Credits | Bound::Replay);
-    let credits_ns = all.iter().filter(|(bound, _)| is_credits(bound)).map(|(_, ns)| *ns).sum::<f64>();
+    let is_fetch = |of: &&Occupied| first.transfer.verb == Verb::Store && of.bound == Bound::Memory;
+    let fetches_ns = all.iter().find(is_fetch).map_or(0.0, |reads| reads.ns);
+    let shared = all.map(|Occupied { bound, ns, last_ns }| (bound, before_ns + ns - last_ns + behind_ns));
+    let is_credits = |of: &&Occupied| matches!(of.bound, Bound::Credits | Bound::Replay);
+    let credits_ns = all.iter().filter(is_credits).map(|of| of.ns).sum::<f64>();
     let shared = Largest::of(shared);
     // What requests of one channel wait for answers to those of others, and words for credits, no term tells of; and threads that
     // share a link are done together, and go to the kernel together before their next calls.
+    let doorbells_ns = Asking::of(platform, first)?.wait_of_doorbells(calls.len() as u64)?;
     let is_clear = first.transfer.verb == Verb::Store
+        && matches!(shared.bound, Bound::Link | Bound::Engine | Bound::Memory)
         && calls.iter().all(|call| call.transfer.count * passes == 1)
         && shared.ns > alone.delivered_ns
-        && shared.ns > 2.0 * credits_ns;
+        && shared.ns > 2.0 * (credits_ns + doorbells_ns + fetches_ns);
     let lead = if is_clear { shared.lead().min(shared.ns / alone.delivered_ns) } else { 1.0 };
     let alone = Largest::of([(alone.bound, alone.delivered_ns)]);
     let largest = if shared.ns > alone.ns { shared } else { alone };
@@ -98,6 +144,16 @@ struct List {
 
 /// Bytes of a line.
 const LINE: u64 = 64;
+
+/// One call.
+struct Called {
+    /// From its first instruction to its last, if nothing is left of others.
+    alone: Largest,
+    /// See [`Asked`].
+    shared: [Shared; 3],
+    /// See [`Asked`].
+    is_open: bool,
+}
 
 struct Asking<'a> {
     platform: &'a Platform,
@@ -127,7 +183,6 @@ impl<'a> Asking<'a> {
         let start = self.platform.memory.as_ref()?.address_bytes.value + transfer.window.place(0, transfer.bytes);
         let blocks = |block: u64| (start + transfer.bytes - 1) / block - start / block + 1;
         let (pages, descriptors) = (blocks(PAGE), blocks(u64::from(dma.descriptor_bytes.value)));
-        let mut list = List { bound: Bound::StrongOrder, ns: 0.0, writes: 0, bytes: 0 };
         let (mut before, mut behind) = (dma.start_ns.value, Ticks::ZERO);
         if self.call.share == Share::Call {
             let half = Ticks(driver.call_ns.value.0 / 2);
@@ -137,20 +192,42 @@ impl<'a> Asking<'a> {
         }
         if self.call.share != Share::Doorbell {
             before += driver.build_descriptor_ns.value * descriptors;
-            if let Descriptors::Written(memory_type) = self.call.descriptors {
-                list = self.list(memory_type, descriptors * u64::from(dma.descriptor_entry_bytes.value))?;
-            }
         }
+        let list = self.list(descriptors)?;
         behind += match self.call.completion {
             Completion::Flag => self.platform.core.cached_load_ns.value,
             Completion::Interrupt => driver.handler_ns.value + driver.wake_ns.value,
-            Completion::Register => Ticks::ZERO,
+            // A load's way back, at the least.
+            Completion::Register => Ticks(self.platform.root_complex.core_round_trip_ns.value.0 / 2),
         };
         Some((before.as_ns() + self.doorbell(&list)?, behind.as_ns()))
     }
 
-    /// Call number `nth`, from its first instruction to its last.
-    fn call(&self, nth: u64) -> Option<Largest> {
+    /// What tells of the end, if something is written.
+    fn notice(&self) -> Option<Notice> {
+        let write = self.platform.memory.as_ref()?.write_ns.value;
+        let (address, known) = match self.call.completion {
+            Completion::Flag => (self.mailbox.flag, write),
+            Completion::Interrupt => (self.mailbox.message, write.max(self.driver.interrupt_ns.value)),
+            Completion::Register => return None,
+        };
+        Some(Notice { address, known })
+    }
+
+    /// Descriptors that are fetched for a call, at the least.
+    fn least_fetches(&self) -> Option<u64> {
+        let block = u64::from(self.platform.dma.as_ref()?.descriptor_bytes.value);
+        let is_fetched = self.call.descriptors == Descriptors::Fetched;
+        Some(if is_fetched { self.call.transfer.bytes.div_ceil(block) } else { 0 })
+    }
+
+    /// Whether what answers loads of the status finds the replay buffers of its way full of requests, and these full of it.
+    fn polls_wait_for_places(&self) -> bool {
+        self.call.completion == Completion::Register && self.up.hops.iter().any(|hop| hop.replay_tlps < u32::MAX)
+    }
+
+    /// Call number `nth`.
+    fn call(&self, nth: u64) -> Option<Called> {
         let transfer = &self.call.transfer;
         let start = self.platform.memory.as_ref()?.address_bytes.value + transfer.window.place(nth, transfer.bytes);
         let blocks = |block: u64| (start + transfer.bytes - 1) / block - start / block + 1;
@@ -161,52 +238,49 @@ impl<'a> Asking<'a> {
         if self.call.share == Share::Call {
             kernel += driver.call_ns.value + (driver.pin_page_ns.value + driver.unpin_page_ns.value) * pages;
         }
-        let mut list = List { bound: Bound::StrongOrder, ns: 0.0, writes: 0, bytes: 0 };
         if self.call.share != Share::Doorbell {
             kernel += driver.build_descriptor_ns.value * descriptors;
-            if let Descriptors::Written(memory_type) = self.call.descriptors {
-                list = self.list(memory_type, descriptors * u64::from(dma.descriptor_entry_bytes.value))?;
-            }
         }
+        let list = self.list(descriptors)?;
         let is_fetched = self.call.descriptors == Descriptors::Fetched;
         let entry = is_fetched.then_some((self.mailbox.ring, dma.descriptor_entry_bytes.value));
-        let write = self.platform.memory.as_ref()?.write_ns.value;
-        let notice = match self.call.completion {
-            Completion::Flag => Some(Notice { address: self.mailbox.flag, known: write }),
-            Completion::Interrupt => {
-                Some(Notice { address: self.mailbox.message, known: write.max(driver.interrupt_ns.value) })
-            }
-            Completion::Register => None,
-        };
-        let asked = transfer::asked(self.platform, transfer, nth, entry, notice)?;
+        let asked = transfer::asked(self.platform, transfer, nth, entry, self.notice())?;
         // Counted from when the core issues the store to the doorbell.
         let rung = self.doorbell(&list)? - list.ns;
         let round_trip = self.platform.root_complex.core_round_trip_ns.value.as_ns();
         let cached_load = self.platform.core.cached_load_ns.value.as_ns();
         let (told, bound) = match self.call.completion {
-            Completion::Flag => (cached_load, asked.moved.bound),
+            Completion::Flag => (cached_load, asked.known.bound),
             Completion::Interrupt => {
                 kernel += driver.handler_ns.value + driver.wake_ns.value;
                 let interrupt = driver.interrupt_ns.value.as_ns();
-                let is_most = interrupt > asked.moved.ns;
-                (0.0, if is_most { Bound::Interrupt } else { asked.moved.bound })
+                let is_most = 2.0 * interrupt > asked.known.ns;
+                (0.0, if is_most { Bound::Interrupt } else { asked.known.bound })
             }
             Completion::Register => (0.0, Bound::ReadRoundTrip),
         };
         // The core goes on when its store to the doorbell is acknowledged.
         let known = match self.call.completion {
             Completion::Register => self.polled(&asked, rung, round_trip),
-            _ => (rung + asked.known_ns).max(round_trip),
+            _ => (rung + asked.known.ns).max(round_trip),
         };
         let parts = [(Bound::Driver, kernel.as_ns()), (list.bound, list.ns), (bound, known + told)];
         let longest = Largest::of(parts).bound;
-        Some(Largest::leading(longest, parts.iter().map(|part| part.1).sum(), asked.moved.lead()))
+        let ns = parts.iter().map(|part| part.1).sum();
+        let alone = Largest::leading(longest, ns, asked.known.lead());
+        // Where the doorbell waits behind the list, no term has what else does.
+        Some(Called { alone, shared: asked.shared, is_open: asked.is_open || self.wait_behind(&list, 1) > 0.0 })
     }
 
-    /// Descriptors of so many bytes on their way to the card.
-    fn list(&self, memory_type: MemoryType, bytes: u64) -> Option<List> {
-        let width = u64::from(self.driver.copy_bytes.value)
-            .min(u64::from(self.platform.dma.as_ref()?.descriptor_entry_bytes.value));
+    /// So many descriptors on their way to the card, if the core writes them.
+    fn list(&self, descriptors: u64) -> Option<List> {
+        let entry_bytes = u64::from(self.platform.dma.as_ref()?.descriptor_entry_bytes.value);
+        let (Share::Call | Share::List, Descriptors::Written(memory_type)) = (self.call.share, self.call.descriptors)
+        else {
+            return Some(List { bound: Bound::StrongOrder, ns: 0.0, writes: 0, bytes: 0 });
+        };
+        let bytes = descriptors * entry_bytes;
+        let width = u64::from(self.driver.copy_bytes.value).min(entry_bytes);
         let stores = bytes / width;
         let round_trip = self.platform.root_complex.core_round_trip_ns.value.as_ns();
         if memory_type != MemoryType::Wc {
@@ -235,7 +309,32 @@ impl<'a> Asking<'a> {
         let by_first = list.ns.max(pace(first)) + bell;
         let behind = others.iter().map(pace).fold(times * beats, f64::max);
         let by_others = behind + way(list.bytes.min(REGISTER)) + self.beats(REGISTER).as_ns();
-        Some(half + if list.writes > 0 { by_first.max(by_others) } else { by_first })
+        let by_pools = self.wait_behind(list, 1) + bell;
+        Some(half + if list.writes > 0 { by_first.max(by_others).max(by_pools) } else { by_first })
+    }
+
+    /// The same for what all of so many threads write, and the time of that on the slowest link.
+    fn wait_of_doorbells(&self, threads: u64) -> Option<f64> {
+        let block = u64::from(self.platform.dma.as_ref()?.descriptor_bytes.value);
+        let list = self.list(self.call.transfer.bytes.div_ceil(block))?;
+        let lists = if list.ns > 0.0 { threads * list.writes.max(1) } else { 0 };
+        let time =
+            |hop: &Hop| hop.pace(self.header_dw(), list.bytes) * lists + hop.pace(self.header_dw(), REGISTER) * threads;
+        let on_link = self.down.hops.iter().map(time).max()?;
+        Some(self.wait_behind(&list, threads) + on_link.as_ns())
+    }
+
+    /// What the last store to the doorbells of so many threads waits for credits and places of replay buffers behind their lists,
+    /// from the first store on.
+    fn wait_behind(&self, list: &List, threads: u64) -> f64 {
+        let of_list = match list.writes {
+            // What leaves a gathered line in parts.
+            0 => Packets::alike(if list.ns > 0.0 { threads } else { 0 }, REGISTER),
+            writes => Packets::alike(writes * threads, list.bytes),
+        };
+        let all = of_list.and(Packets::alike(threads, REGISTER));
+        let held = self.platform.endpoint.ingress_ns.value + self.beats(list.bytes.min(REGISTER));
+        transfer::longest(&self.down, all, self.header_dw(), |hop| hop.credits.posted, held).ns
     }
 
     fn header_dw(&self) -> u8 {
@@ -257,8 +356,14 @@ impl<'a> Asking<'a> {
         let back = (endpoint.egress_ns.value + self.up.unloaded(3, REGISTER)).as_ns() + half;
         let over = rung + asked.over_ns;
         let loads = ((over - first - looked) / (looked + back)).ceil().max(0.0);
-        // Its completion waits at the root complex for what the card wrote before.
-        let pushed = if self.call.transfer.verb == Verb::Store { rung + asked.moved.ns + half } else { 0.0 };
+        // Its completion waits for the only place in a replay buffer, and at the root complex for what the card wrote before.
+        let pushed = if self.call.transfer.verb == Verb::Store {
+            let only_place = self.up.hops.first().filter(|hop| hop.replay_tlps == 1);
+            let goes = over + only_place.map_or(Ticks::ZERO, |hop| hop.ack_loop(3, 4)).as_ns();
+            (rung + asked.moved.ns).max(goes + self.up.unloaded(3, REGISTER).as_ns()) + half
+        } else {
+            0.0
+        };
         (first + loads * (looked + back) + looked + back).max(pushed)
     }
 }

@@ -18,6 +18,9 @@ impl std::fmt::Display for LinkName {
     }
 }
 
+/// Bytes of payload that a data credit is for.
+pub(crate) const CREDIT: u32 = 16;
+
 /// Headers, and data of 16 B, that a receiver has room for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pool {
@@ -27,6 +30,11 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) const ENDLESS: Pool = Pool { headers: u32::MAX, data: u32::MAX };
+
+    /// Whether two packets of these payloads can be under way.
+    fn has_room_for(self, payload_bytes: [u32; 2]) -> bool {
+        self.headers >= 2 && payload_bytes.map(|bytes| bytes.div_ceil(CREDIT)).iter().sum::<u32>() <= self.data
+    }
 }
 
 /// What a receiver has room for, by class.
@@ -65,6 +73,11 @@ impl Hop {
     /// Time of a DLLP on the line.
     pub(crate) fn dllp(&self) -> Ticks {
         tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes))
+    }
+
+    /// From the start of such a packet until its place in the replay buffer is free again.
+    pub(crate) fn ack_loop(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
+        self.wire(header_dw, payload_bytes) + self.one_way + self.dllp() + self.one_way
     }
 
     /// Time of a FLIT, if it carries those.
@@ -188,23 +201,30 @@ impl Path {
 
     /// From the first bit sent to the packet at the other end, with nothing else on the way.
     pub(crate) fn unloaded(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
-        self.behind(None, (header_dw, payload_bytes), Ticks::ZERO)
+        self.behind(None, (header_dw, payload_bytes), Ticks::ZERO, |_| Pool::ENDLESS)
     }
 
     /// When a packet of this header and payload is at the other end that may go from `start` on, behind one that goes at
-    /// time 0 and finds nothing on its way.
+    /// time 0 and finds nothing on its way; `shares` are the credits that both are sent by.
     pub(crate) fn behind(
         &self,
         ahead: Option<(u8, u32)>,
         (header_dw, payload_bytes): (u8, u32),
         start: Ticks,
+        shares: fn(&Hop) -> Pool,
     ) -> Ticks {
-        let mut start = start;
+        let (mut start, own_bytes) = (start, payload_bytes);
         let mut start_ahead = Ticks::ZERO;
         let mut arrives = Ticks::ZERO;
         for (place, hop) in self.hops.iter().enumerate() {
             if let Some((header_dw, payload_bytes)) = ahead {
                 start = start.max(start_ahead + hop.pace(header_dw, payload_bytes));
+                if !shares(hop).has_room_for([payload_bytes, own_bytes]) {
+                    start = start.max(start_ahead + self.credit_loop(place, header_dw, payload_bytes, Ticks::ZERO));
+                }
+                if hop.replay_tlps < 2 {
+                    start = start.max(start_ahead + hop.ack_loop(header_dw, payload_bytes));
+                }
                 start_ahead = self.goes_on(place, start_ahead, header_dw, payload_bytes);
             }
             arrives = start + hop.wire(header_dw, payload_bytes) + hop.one_way;

@@ -18,10 +18,11 @@
 //!
 //! A read whose lines are all in the last-level cache is answered from there, and has less of a way.
 //!
-//! Where a driver asks for a transfer ([`asked`]), descriptors that are fetched come first: one latency until the first is
+//! Where a driver asks for a transfer (`asked.rs`), descriptors that are fetched come first: one latency until the first is
 //! there, rounds of as many as are fetched ahead until the last is. What tells of the end comes behind the last write, by the
 //! same links, or follows the last completion.
 
+mod asked;
 mod ceiling;
 mod leg;
 mod peers;
@@ -31,11 +32,11 @@ mod terms;
 mod threads;
 mod write_read;
 
-use pools::Packets;
-
+pub(crate) use asked::{Asked, Notice, Shared, asked};
 pub(crate) use ceiling::{ceiling, shared_ceiling};
 pub(crate) use leg::{Leg, leg};
-pub(crate) use threads::shared;
+pub(crate) use pools::{Packets, longest};
+pub(crate) use threads::{Occupied, shared};
 pub(crate) use write_read::write_read;
 
 use crate::bounds::Largest;
@@ -208,58 +209,6 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
     let last_engine = way.engine(last_piece, last_piece.address - first.address);
     let issue_ns = (delivered_ns - last.last_way.as_ns() - last_engine.as_ns()).max(start);
     Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })
-}
-
-/// What tells a core of the end of a transfer: a write of one DW.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Notice {
-    /// Where it goes.
-    pub(crate) address: u64,
-    /// From the root complex to what the core knows by.
-    pub(crate) known: Ticks,
-}
-
-/// What a transfer takes that a driver asked for, from the doorbell's acceptance at the card on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    /// Until the last byte is at its end.
-    pub(crate) moved: Largest,
-    /// Until the last request for it leaves the card: from then on, or when the last byte has come, its registers say that it
-    /// is over.
-    pub(crate) over_ns: f64,
-    /// Until the core knows by the notice, if there is one.
-    pub(crate) known_ns: f64,
-}
-
-/// Transfer number `nth`, begun by a doorbell, with fetched descriptors of `entry_bytes`, and told of by `notice`.
-pub(crate) fn asked(
-    platform: &Platform,
-    transfer: &Transfer,
-    nth: u64,
-    entry: Option<(u64, u32)>,
-    notice: Option<Notice>,
-) -> Option<Asked> {
-    let way = Way::of(platform, transfer)?;
-    if transfer.bytes == 0 {
-        return None;
-    }
-    let start = way.dma.start_ns.value.as_ns();
-    let sum = way.sum(nth, 1)?;
-    let (mut moved, mut engine_ns) = (way.terms(&sum, 1.0), start + sum.engine.as_ns());
-    if let Some(entry) = entry {
-        let latency = way.descriptor_latency(entry)?;
-        moved = way.fetched(nth, &sum, moved, latency, entry)?;
-        engine_ns += latency.as_ns();
-    }
-    let moved = moved.times(1.0, start);
-    let last = *way.pieces(nth)?.last()?;
-    let on_link = moved.ns - sum.last_way.as_ns() + platform.endpoint.egress_ns.value.as_ns();
-    let over_ns = if transfer.verb == Verb::Store { on_link } else { moved.ns };
-    let known_ns = match notice {
-        Some(notice) => way.told(&notice, last, (engine_ns, over_ns, moved.ns))?,
-        None => moved.ns,
-    };
-    Some(Asked { moved, over_ns, known_ns })
 }
 
 impl<'a> Way<'a> {
@@ -438,72 +387,6 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// Of the engine, for a read of one descriptor.
-    fn fetch(&self, ring: u64) -> Ticks {
-        self.beats(if ring >= 1 << 32 { 4 } else { 3 }, 0) + self.dma.read_request_ns.value
-    }
-
-    /// From asking for a descriptor until it is there.
-    fn descriptor_latency(&self, (ring, entry_bytes): (u64, u32)) -> Option<Ticks> {
-        let header_dw = if ring >= 1 << 32 { 4 } else { 3 };
-        let (up, down) = (Path::up(self.platform, self.transfer.card)?, Path::down(self.platform, self.transfer.card)?);
-        let endpoint = &self.platform.endpoint;
-        let there = self.fetch(ring) + endpoint.egress_ns.value + up.unloaded(header_dw, 0);
-        let back = down.unloaded(3, entry_bytes) + endpoint.ingress_ns.value + self.beats(3, entry_bytes);
-        // A core has just written it.
-        let memory = self.memory()?;
-        let is_cached = memory.cached_lines() > 0;
-        Some(there + if is_cached { memory.cached_read_ns.value } else { memory.read_ns.value } + back)
-    }
-
-    /// The same terms, with descriptors that are fetched: nothing is asked for before the first is there, and the last one
-    /// comes after rounds of as many as are fetched ahead.
-    fn fetched(&self, nth: u64, sum: &Sum, moved: Largest, latency: Ticks, (ring, _): (u64, u32)) -> Option<Largest> {
-        let block = u64::from(self.dma.descriptor_bytes.value);
-        let place = self.base + self.transfer.window.place(nth, self.transfer.bytes);
-        let end = place + self.transfer.bytes;
-        let descriptors = (end - 1) / block - place / block + 1;
-        let rounds = 1 + (descriptors - 1) / u64::from(self.dma.prefetch_descriptors.value);
-        let of_last = Chunk { address: (end - 1) / block * block, ..*self.pieces(nth)?.last()? };
-        let last = self.engine(of_last, of_last.address.saturating_sub(place)) + sum.shortest;
-        let all_engine = sum.engine + self.fetch(ring) * descriptors + sum.last_way;
-        let first = moved.times(1.0, latency.as_ns());
-        let by_descriptor = (Bound::Descriptors, latency.as_ns() * rounds as f64 + last.as_ns());
-        let to_root = Path::up(self.platform, self.transfer.card)?.unloaded(3, 0);
-        let taken = to_root + self.root_pace() * (sum.requests + descriptors - 1);
-        if descriptors == 1 {
-            return Some(first);
-        }
-        let largest = first.or(Largest::of([
-            by_descriptor,
-            (Bound::Engine, all_engine.as_ns()),
-            (Bound::RootComplex, taken.as_ns()),
-        ]));
-        // What is fetched takes the engine and the link too, and no term has both.
-        Some(if largest.bound == Bound::Descriptors { largest } else { largest.blurred() })
-    }
-
-    /// When a core knows of the end by a write of one DW: it goes when the engine is done with the rest, behind `last` on
-    /// every link.
-    fn told(&self, notice: &Notice, last: Chunk, (engine_ns, over_ns, moved_ns): (f64, f64, f64)) -> Option<f64> {
-        let header_dw = if notice.address >= 1 << 32 { 4 } else { 3 };
-        let up = Path::up(self.platform, self.transfer.card)?;
-        let occupies = self.beats(header_dw, DW) + self.dma.write_request_ns.value;
-        let egress = self.platform.endpoint.egress_ns.value;
-        if self.transfer.verb == Verb::Load {
-            let way = occupies + egress + up.unloaded(header_dw, DW) + notice.known;
-            return Some(moved_ns + way.as_ns());
-        }
-        // From when on it can go, counted from when the last request does.
-        let ready = Ticks::from_ns((engine_ns + (occupies + egress).as_ns() - over_ns).max(0.0)).ok()?;
-        let arrives = up.behind(Some((self.header_dw, in_dws(last))), (header_dw, DW), ready);
-        let memory = self.memory()?;
-        let by_link = over_ns + arrives.as_ns();
-        let pace = memory.write_tlp_ns.value.max(self.root_pace());
-        let by_memory = moved_ns - memory.write_ns.value.as_ns() + pace.as_ns();
-        Some(by_link.max(by_memory) + notice.known.as_ns())
-    }
-
     fn write(&self, chunk: Chunk) -> Option<Piece> {
         let payload = in_dws(chunk);
         let link = self.path.slowest(self.header_dw, payload)?.pace(self.header_dw, payload);
@@ -678,8 +561,6 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Bytes of a notice.
-const DW: u32 = 4;
 /// Most payload of a packet of data: what its sender may send, the card a write and the root port a completion.
 fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer) -> Option<u32> {
     let way_up = platform.way_up(transfer.card as usize);

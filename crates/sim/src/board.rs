@@ -506,7 +506,8 @@ impl Board {
         self.directions.iter().map(crossed).map(|crossed| crossed.writes + crossed.reads + crossed.completions).sum()
     }
 
-    /// On an idle board: lets the acknowledgments and credits go that nobody waits for, and come.
+    /// On an idle board: lets the acknowledgments and credits go that nobody waits for, and come; and time pass until nothing that
+    /// was taken keeps a request waiting.
     pub fn settle(&mut self) {
         if !self.is_idle() {
             return;
@@ -515,8 +516,10 @@ impl Board {
             self.directions[direction].transmitter.settle_all();
             self.hear(direction ^ 1);
         }
-        let quiet_at = self.directions.iter().map(|direction| direction.transmitter.quiet_at()).max();
-        self.now = self.now.max(quiet_at.unwrap_or(Ticks::ZERO));
+        let links = self.directions.iter().map(|direction| direction.transmitter.quiet_at());
+        let roots = self.roots.iter().map(|root| root.port.quiet_at());
+        let quiet_at = links.chain(roots).fold(self.intake.quiet_at(), Ticks::max);
+        self.now = self.now.max(quiet_at);
     }
 
     /// Whether nothing is under way anywhere.

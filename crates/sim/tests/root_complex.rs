@@ -51,6 +51,21 @@ fn reads_and_writes_come_no_faster_than_the_root_complex_takes_them() {
 }
 
 #[test]
+fn no_sample_waits_for_what_the_root_complex_and_memory_took_of_the_one_before() {
+    for key in [REQUEST.0, "memory.read_request_ns", "memory.write_tlp_ns"] {
+        let slow = platform("8B", &[(key, 100_000.0)]);
+        for verb in [Verb::Store, Verb::Load] {
+            let op = Op::Transfer(transfer(verb, 64, 1, 4096));
+            let plan = Plan { lanes: vec![Lane { core: 0, body: vec![op] }], ..Plan::on_one_core(Vec::new(), 1) };
+            let mut samples = Samples::wanted(3);
+            SimulatedMachine::new(&slow).unwrap().run(&plan, &mut samples).unwrap();
+            let took: Vec<Ticks> = samples.taken.iter().map(|sample| sample.delivered).collect();
+            assert_eq!(took, [took[0]; 3], "{key}, {verb:?}");
+        }
+    }
+}
+
+#[test]
 fn all_root_ports_together_are_taken_from_in_turns() {
     let mut two = tree_platform(&[REQUEST]);
     "root".clone_into(&mut two.switches[1].below);

@@ -5,7 +5,7 @@
 //! end; a place of a replay buffer when it is acknowledged, one link further.
 
 use super::{Sum, Way};
-use crate::path::{Hop, Path, Pool};
+use crate::path::{CREDIT, Hop, Path, Pool};
 use crate::predict::Bound;
 use lanemark_machine::{Partner, Verb};
 use lanemark_units::Ticks;
@@ -13,16 +13,16 @@ use lanemark_wire::{Mps, ack_latency_limit};
 
 /// What the last packet of a stream waits for on one link more than the first, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Wait {
-    pub(super) bound: Bound,
-    pub(super) ns: f64,
+pub(crate) struct Wait {
+    pub(crate) bound: Bound,
+    pub(crate) ns: f64,
     /// What DLLPs that find packets on their line may add to it.
     pub(super) hidden_ns: f64,
 }
 
 /// Packets of data in sum, or the least of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Packets {
+pub(crate) struct Packets {
     pub(super) count: u64,
     pub(super) payload_bytes: u64,
     /// Data credits that they take.
@@ -35,7 +35,7 @@ pub(super) struct Packets {
 
 impl Packets {
     /// Of so many bytes of payload in whole DWs each.
-    pub(super) fn of(payloads: impl IntoIterator<Item = u32>) -> Packets {
+    pub(crate) fn of(payloads: impl IntoIterator<Item = u32>) -> Packets {
         let each = |bytes: u32| Packets {
             count: 1,
             payload_bytes: bytes.into(),
@@ -47,8 +47,15 @@ impl Packets {
         payloads.into_iter().map(each).fold(Packets::default(), Packets::and)
     }
 
+    /// So many of so many bytes each, in whole DWs.
+    pub(crate) fn alike(count: u64, bytes: u32) -> Packets {
+        let credits = count * u64::from(bytes.div_ceil(CREDIT));
+        let payload_bytes = count * u64::from(bytes);
+        Packets { count, payload_bytes, credits, least_bytes: bytes, most_bytes: bytes, full: count }
+    }
+
     /// These and others.
-    pub(super) fn and(self, other: Packets) -> Packets {
+    pub(crate) fn and(self, other: Packets) -> Packets {
         if self.count == 0 {
             return other;
         }
@@ -69,9 +76,6 @@ impl Packets {
         Packets { count, full: count, ..Packets::default() }
     }
 }
-
-/// Bytes of payload that a data credit is for.
-const CREDIT: u32 = 16;
 
 /// Packets of one kind, one behind the other over links.
 struct Stream<'p> {
@@ -111,7 +115,7 @@ impl Stream<'_> {
                 mean: by_credits(mean_bytes, mean_held),
                 most: by_credits(most_bytes, held),
             };
-            let by_ack = |bytes| hop.wire(self.header_dw, bytes) + hop.one_way + hop.dllp() + hop.one_way;
+            let by_ack = |bytes| hop.ack_loop(self.header_dw, bytes);
             let acks = RoundTrips { least: by_ack(least_bytes), mean: by_ack(mean_bytes), most: by_ack(most_bytes) };
             let replay = Pool { headers: hop.replay_tlps, ..Pool::ENDLESS };
             // DLLPs of both kinds find each other on the line, and what comes against them.
@@ -238,6 +242,15 @@ impl Way<'_> {
             _ => Path::up(self.platform, self.transfer.card),
         }
     }
+}
+
+/// What the last of these packets waits for more than the first, where they go by credits of `pool` and each has its own for
+/// `held` at their end.
+pub(crate) fn longest(path: &Path, packets: Packets, header_dw: u8, pool: fn(&Hop) -> Pool, held: Ticks) -> Wait {
+    let stream =
+        Stream { path, pool, packets, times: 1.0, header_dw, held: [held; 2], step: Ticks::ZERO, against: None };
+    let none = Wait { bound: Bound::Credits, ns: 0.0, hidden_ns: 0.0 };
+    stream.waits().fold(none, |longest, wait| if wait.ns > longest.ns { wait } else { longest })
 }
 
 /// The longest of some waits.

@@ -6,9 +6,26 @@ use lanemark_machine::{Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
-/// How long all of `all` such transfers occupy each thing that channels share, in nanoseconds: the slowest link, the data path,
-/// memory, the root complex, the tags, and the credits and replay buffers of links.
-pub(crate) fn shared(platform: &Platform, transfer: &Transfer, all: u64) -> Option<[(Bound, f64); 6]> {
+/// What there is only one of for all threads, or only so much.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Occupied {
+    pub(crate) bound: Bound,
+    /// By all of one thread, in nanoseconds.
+    pub(crate) ns: f64,
+    /// By the last request of all, which nobody waits for.
+    pub(crate) last_ns: f64,
+}
+
+/// How long all of `all` such transfers, with so many reads of descriptors and notices each at the least, occupy each thing
+/// that channels share: the slowest link, the data path, memory, the root complex, the tags, and the credits and replay buffers
+/// of links.
+pub(crate) fn shared(
+    platform: &Platform,
+    transfer: &Transfer,
+    all: u64,
+    fetches: u64,
+    notices: u64,
+) -> Option<[Occupied; 7]> {
     let way = Way::of(platform, transfer)?;
     let memory = way.memory()?;
     if transfer.verb == Verb::Load && memory.loaded_completion_bytes.value > 0 {
@@ -19,25 +36,32 @@ pub(crate) fn shared(platform: &Platform, transfer: &Transfer, all: u64) -> Opti
     let taken_apart = if a_transfer.saturating_mul(all) <= MOST_PIECES { all } else { 1 };
     let scale = all as f64 / taken_apart as f64;
     let sum = way.sum(0, taken_apart)?;
-    let (path, between) = if transfer.verb == Verb::Store {
+    let (fetches, notices) = (taken_apart * fetches, taken_apart * notices);
+    let (path, reads, writes) = if transfer.verb == Verb::Store {
         let mut beats = Ticks::ZERO;
         for nth in 0..taken_apart {
             beats += way.pieces(nth)?.into_iter().map(|piece| way.beats(way.header_dw, in_dws(piece))).sum();
         }
-        (beats, memory.write_tlp_ns.value)
+        (beats, fetches, sum.requests + notices)
     } else {
-        (sum.beats, memory.read_request_ns.value)
+        (sum.beats, fetches + sum.requests, notices)
     };
     let tags = if transfer.verb == Verb::Load { sum.latencies.as_ns() / f64::from(way.dma.tags.value) } else { 0.0 };
     let waits = way.waits_of_requests(&sum, scale, Ticks::ZERO).into_iter();
     let longest = waits.max_by(|one, other| one.ns.total_cmp(&other.ns));
-    let terms = [
-        (Bound::Link, sum.link.as_ns()),
-        (Bound::Engine, path.as_ns()),
-        (Bound::Memory, (between * (sum.requests - 1)).as_ns()),
-        (Bound::RootComplex, (way.root_pace() * (sum.requests - 1)).as_ns()),
-        (Bound::Tags, tags),
-        longest.map_or((Bound::Credits, 0.0), |wait| (wait.bound, wait.ns / scale)),
-    ];
-    Some(terms.map(|(bound, ns)| (bound, scale * ns)))
+    let longest = longest.map_or((Bound::Credits, 0.0), |wait| (wait.bound, wait.ns / scale));
+    let whole = |bound, ns| Occupied { bound, ns: scale * ns, last_ns: 0.0 };
+    let one_by_one = |bound, pace: Ticks, requests: u64| {
+        let ns = scale * (pace * requests).as_ns();
+        Occupied { bound, ns, last_ns: if requests > 0 { pace.as_ns() } else { 0.0 } }
+    };
+    Some([
+        whole(Bound::Link, sum.link.as_ns()),
+        whole(Bound::Engine, path.as_ns()),
+        one_by_one(Bound::Memory, memory.read_request_ns.value, reads),
+        one_by_one(Bound::Memory, memory.write_tlp_ns.value, writes),
+        one_by_one(Bound::RootComplex, way.root_pace(), reads + writes),
+        whole(Bound::Tags, tags),
+        whole(longest.0, longest.1),
+    ])
 }

@@ -2,6 +2,7 @@
 
 use super::{MOST_PIECES, Way, in_dws};
 use crate::bounds::Largest;
+use crate::path::Pool;
 use crate::predict::{Bound, Prediction};
 use lanemark_machine::WriteRead;
 use lanemark_platform::Platform;
@@ -36,9 +37,9 @@ pub(crate) fn write_read(platform: &Platform, pairs: &WriteRead, passes: u64) ->
         let stored =
             if is_fed { stored } else { stored.or(Largest::of([(Bound::Queue, engine + written.shortest.as_ns())])) };
         let last = in_dws(*writes.pieces(nth)?.last()?);
-        let path = &writes.path;
+        let (path, ahead) = (&writes.path, Some((writes.header_dw, last)));
         let arrives =
-            engine + egress + path.behind(Some((writes.header_dw, last)), (reads.header_dw, 0), first_engine).as_ns();
+            engine + egress + path.behind(ahead, (reads.header_dw, 0), first_engine, |_| Pool::ENDLESS).as_ns();
         let next_taken = writes.next_taken_after(written.requests).as_ns();
         let taken = stored.ns - writes.memory()?.write_ns.value.as_ns() + next_taken;
         let unhindered = engine + first_engine.as_ns() + egress + path.unloaded(reads.header_dw, 0).as_ns();

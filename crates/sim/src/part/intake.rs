@@ -96,6 +96,12 @@ impl Intake {
         self.ports.iter().map(of).min().unwrap_or(Ticks::NEVER)
     }
 
+    /// From when on what it took last keeps nothing waiting.
+    #[must_use]
+    pub fn quiet_at(&self) -> Ticks {
+        self.next
+    }
+
     /// The next one that goes on at `now`.
     pub fn take(&mut self, now: Ticks) -> Option<Taken> {
         if let Some(port) = self.ports.iter().position(|port| port.completion_due() <= now) {

@@ -173,6 +173,12 @@ impl RootPort {
         self.pushed_until
     }
 
+    /// From when on what it took last keeps nothing waiting.
+    #[must_use]
+    pub fn quiet_at(&self) -> Ticks {
+        self.next_read.max(self.next_write)
+    }
+
     /// When the next request is taken.
     #[inline]
     #[must_use]

@@ -1,0 +1,169 @@
+//! Do the formula and the simulation agree on calls where the root complex, memory, credits or a replay buffer have not recovered
+//! from one request, or one call, when the next one comes? As `crosscheck_transfers.rs`, on platforms where these are as scarce
+//! as it gets.
+
+mod drawn;
+
+use drawn::{Random, platform_with_root_complex, set, transfer, with_few_credits};
+use lanemark_machine::{
+    Access, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Plan, Samples, Share, Span, Stream, Transfer,
+    Verb, Width, Window,
+};
+use lanemark_model::{Bound, Prediction, predict};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::{BarOffset, MemoryType, Ticks};
+
+/// As in `crosscheck_transfers.rs`.
+const ROUNDING: f64 = 0.001;
+const CLEAR: f64 = 1.25;
+const AGREE: f64 = 0.02;
+
+/// Links without FLITs; what is shared is slow or scarce, or neither.
+fn platform(random: &mut Random) -> Platform {
+    let mut platform = platform_with_root_complex(random);
+    platform.link.generation.value = platform.link.generation.value.min(5);
+    if random.below(2) == 0 {
+        set(&mut platform, "root_complex.request_ns", random.between(0.5, 100_000.0));
+    }
+    if random.below(4) == 0 {
+        let key = random.pick(&["memory.write_tlp_ns", "memory.read_request_ns"]);
+        set(&mut platform, key, random.between(0.5, 100_000.0));
+    }
+    if random.below(2) == 0 { with_few_credits(platform, random) } else { platform }
+}
+
+fn call(random: &mut Random, cards: u32) -> DmaCall {
+    let (drawn, _) = transfer(random, cards);
+    let verb = random.pick(&[Verb::Store, Verb::Load]);
+    let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..drawn.window };
+    let count = random.pick(&[1, 2, 4, 20]);
+    let transfer = Transfer { verb, partner: Partner::Host, under_way: None, window, count, ..drawn };
+    let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
+    let uc = Descriptors::Written(MemoryType::Uc);
+    let descriptors = random.pick(&[uc, Descriptors::Written(MemoryType::Wc), Descriptors::Fetched]);
+    let completion = random.pick(&Completion::ALL);
+    DmaCall { transfer, channel: 0, share, descriptors, completion }
+}
+
+fn plan(op: Op) -> Plan {
+    Plan {
+        lanes: vec![Lane { core: 0, body: vec![op] }],
+        timeout: Ticks::whole_ns(1_000_000_000_000),
+        ..Plan::on_one_core(Vec::new(), 1)
+    }
+}
+
+fn said(platform: &Platform, call: DmaCall) -> Prediction {
+    predict(platform, &plan(Op::Dma(call))).expect("there is a formula for every call")
+}
+
+fn simulated_ns(platform: &Platform, plan: &Plan) -> f64 {
+    let mut samples = Samples::wanted(1);
+    SimulatedMachine::new(platform).unwrap().run(plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    samples.taken[0].delivered.as_ns()
+}
+
+/// What a load of the status register takes, there and back.
+fn status_load_ns(platform: &Platform) -> f64 {
+    let registers = platform.region("registers").unwrap();
+    let at = BarOffset { bar: registers.bar.value as u8, offset: registers.offset_bytes.value };
+    let load = Stream::over(Verb::Load, Access::Plain(Width::B8), Span { at, len: 8, memory_type: MemoryType::Uc });
+    predict(platform, &plan(Op::Stream(load))).unwrap().delivered_ns
+}
+
+fn scarce(platform: &Platform) -> String {
+    let (root, memory) = (&platform.root_complex, platform.memory.as_ref().unwrap());
+    format!(
+        "root {} ns, {} and {} credits; memory {} and {} ns; replay {}; card {} ",
+        root.request_ns.value.as_ns(),
+        root.posted_header_credits.value,
+        root.nonposted_header_credits.value,
+        memory.write_tlp_ns.value.as_ns(),
+        memory.read_request_ns.value.as_ns(),
+        platform.link.replay_tlps.value,
+        platform.link.posted_header_credits.value,
+    )
+}
+
+#[test]
+fn calls_never_take_less_than_the_formula_says_and_as_much_where_one_bound_leads() {
+    let mut random = Random(53);
+    let (mut led, mut by_root, mut failures) = (0, 0, Vec::new());
+    for number in 0..6000 {
+        let platform = platform(&mut random);
+        let drawn = call(&mut random, platform.cards());
+        let (simulated, said) = (simulated_ns(&platform, &plan(Op::Dma(drawn))), said(&platform, drawn));
+        let what = format!(
+            "case {number}: {drawn:?} on {}: {}: {simulated} and {said:?}, {:.1} %",
+            platform.name,
+            scarce(&platform),
+            100.0 * (simulated / said.delivered_ns - 1.0),
+        );
+        // A load of the status finds the end one load earlier or later than the formula says.
+        let is_polled = drawn.completion == Completion::Register;
+        let loads = if is_polled { drawn.transfer.count as f64 * status_load_ns(&platform) } else { 0.0 };
+        let later = simulated - said.delivered_ns;
+        if later < -ROUNDING * said.delivered_ns - loads {
+            failures.push(format!("the simulation beats the formula: {what}"));
+        }
+        let is_clear = said.lead >= CLEAR;
+        led += u32::from(is_clear);
+        by_root += u32::from(is_clear && said.bound == Bound::RootComplex);
+        let first = Transfer { bytes: drawn.transfer.bytes.min(4096), count: 1, ..drawn.transfer };
+        let latency = predict(&platform, &plan(Op::Transfer(first))).map_or(0.0, |said| said.delivered_ns);
+        // What comes one at a time leaves nothing open; what leaves gathered lists is no formula's.
+        let is_exact = matches!(said.bound, Bound::RootComplex | Bound::Memory)
+            && drawn.descriptors != Descriptors::Written(MemoryType::Wc);
+        let latency = if is_exact { 0.0 } else { latency * drawn.transfer.count as f64 };
+        if is_clear && later > AGREE * said.delivered_ns + latency + loads {
+            failures.push(format!("the simulation takes longer: {what}"));
+        }
+    }
+    let shown = failures.iter().take(15).cloned().collect::<Vec<_>>().join("\n");
+    assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
+    assert!(led > 900 && by_root > 400, "{led} led, {by_root} by the root complex");
+}
+
+#[test]
+fn threads_never_beat_the_bound_where_what_they_share_is_scarce_and_come_near_it_where_the_root_complex_leads() {
+    let mut random = Random(59);
+    let (mut asked, mut near, mut failures) = (0, 0, Vec::new());
+    for number in 0..2000 {
+        let mut platform = platform(&mut random);
+        set(&mut platform, "core.cores", 4.0);
+        set(&mut platform, "dma.channels", 4.0);
+        let drawn = call(&mut random, platform.cards());
+        let completion = random.pick(&[Completion::Flag, Completion::Interrupt]);
+        let part = 1 << 20;
+        let of = |channel: u32| {
+            let window = Window { offset: u64::from(channel) * part, len: part, ..drawn.transfer.window };
+            DmaCall { transfer: Transfer { window, ..drawn.transfer }, channel, completion, ..drawn }
+        };
+        let lanes = (0..2 + random.below(3) as u32).map(|core| Lane { core, body: vec![Op::Dma(of(core))] });
+        let plan = Plan { lanes: lanes.collect(), ..plan(Op::Dma(drawn)) };
+        let Some(said) = predict(&platform, &plan) else { continue };
+        asked += 1;
+        let simulated = simulated_ns(&platform, &plan);
+        let threads = plan.lanes.len();
+        let what = format!(
+            "case {number}: {threads} threads, {:?} on {}: {}: {simulated} and {said:?}",
+            of(0),
+            platform.name,
+            scarce(&platform)
+        );
+        if simulated < said.delivered_ns * (1.0 - ROUNDING) {
+            failures.push(format!("the simulation beats the formula: {what}"));
+        }
+        let one = self::said(&platform, of(0));
+        if said.bound == Bound::RootComplex && said.delivered_ns > 2.0 * one.delivered_ns {
+            near += u32::from(simulated < said.delivered_ns * (1.0 + 5.0 * AGREE));
+        }
+        if said.lead >= CLEAR && simulated > said.delivered_ns * (1.0 + AGREE) + one.delivered_ns {
+            failures.push(format!("the simulation takes longer: {what}"));
+        }
+    }
+    let shown = failures.iter().take(10).cloned().collect::<Vec<_>>().join("\n");
+    assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
+    assert!(asked > 1900 && near > 100, "{asked}, {near} near");
+}
