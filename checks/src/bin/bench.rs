@@ -12,6 +12,8 @@ mod decode;
 mod fabric;
 #[path = "bench/host.rs"]
 mod host;
+#[path = "bench/lend.rs"]
+mod lend;
 #[path = "bench/steady.rs"]
 mod steady;
 
@@ -35,6 +37,15 @@ const PASS_BYTES: u64 = 4 << 20;
 const PASSES: u64 = 256;
 
 fn main() {
+    // A process that valgrind counts.
+    let args: Vec<String> = std::env::args().collect();
+    if let [_, lend::PAIRS, kind, count] = args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        if let Err(error) = lend::pairs(kind, count.parse().unwrap_or(0)) {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+        return;
+    }
     let Some(Ok(card)) = preset("card-gen5-x16") else {
         return eprintln!("the built-in card cannot be read");
     };
@@ -42,7 +53,7 @@ fn main() {
     // `make bench` takes all of them; a name as an argument, one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 10] = [
+    let all: [(&str, &dyn Fn()); 11] = [
         // First: its peak of memory is that of the program so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -52,6 +63,7 @@ fn main() {
         ("predictions", &|| predictions(&card)),
         ("inventory", &inventory),
         ("doctor", &doctor),
+        ("lend", &lend::lend),
         ("host", &host::host),
         ("program", &program),
     ];

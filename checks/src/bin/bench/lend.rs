@@ -1,0 +1,239 @@
+//! Lending memory: what `map` and `unmap` cost, by instructions where that can be counted, and strategies beside a B-tree.
+//!
+//! Instructions are counted by valgrind in a process of its own, for two numbers of pairs: their difference is the pairs',
+//! with the loop around them and without what comes before and after.
+
+use super::{ROUNDS, row};
+use lanemark_dma::{
+    AccessOrder, AllocError, Ask, Buffer, Device, DmaError, Domain, FreeList, Invalidation, IovaAllocator, IovaRange,
+    Lend, MSI_WINDOW, Magazine, Mapping, Nothing, Permission, Ranges, Sequential, Space, SpaceError,
+};
+use lanemark_units::{HostPhys, HostVirt, Ticks};
+use std::error::Error;
+use std::hint::black_box;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// The argument by which this program runs pairs only: whose, and how many.
+pub const PAIRS: &str = "lend-pairs";
+const PAGE: u64 = 4096;
+/// Mappings that are live at once.
+const MANY: u64 = 1_000_000;
+/// Steps of the mixed trace.
+const STEPS: usize = 1 << 18;
+/// Ranges that it holds at most.
+const HELD: usize = 512;
+
+/// Everything about lending.
+pub fn lend() {
+    instructions();
+    if let Err(error) = times().and_then(|()| many()) {
+        eprintln!("lend: {error}");
+    }
+}
+
+fn instructions() {
+    for (what, pairs) in [
+        ("lend: Domain::map + unmap of a page, ranges, inlined, instructions (wanted: 145)", "inlined"),
+        ("  the same where they are called", "called"),
+        ("  the same, invalidation deferred", "deferred"),
+        ("  ranges alone, alloc + take_back", "ranges"),
+        ("  sequential alone", "sequential"),
+        ("lend: magazine, alloc + take_back from the core's own (wanted: 100)", "magazine"),
+        ("  baseline: free list in a B-tree", "free list"),
+        ("  baseline: the loop alone", "loop"),
+    ] {
+        match counted(pairs) {
+            Some(instructions) => row(what, vec![instructions]),
+            None => {
+                return println!("{:<66} {:>14}", "lend: instructions are not counted: valgrind is not here", "none");
+            }
+        }
+    }
+}
+
+/// Instructions of one pair.
+fn counted(pairs: &str) -> Option<f64> {
+    const FEW: u64 = 50_000;
+    let of = |count: u64| {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().ok()?);
+        let out = command.args([PAIRS, pairs, &count.to_string()]).stdout(Stdio::null()).output().ok()?;
+        let said = String::from_utf8(out.stderr).ok().filter(|_| out.status.success())?;
+        let line = said.lines().find_map(|line| line.split_once("Collected :"))?;
+        line.1.trim().parse::<f64>().ok()
+    };
+    Some((of(3 * FEW)? - of(FEW)?) / (2 * FEW) as f64)
+}
+
+/// What a process of its own does: so many pairs of one kind.
+///
+/// # Errors
+/// Where there is no such kind, or a pair fails.
+pub fn pairs(kind: &str, count: u64) -> Result<(), Box<dyn Error>> {
+    let ask = Ask::bytes(Device(0), PAGE);
+    match kind {
+        "inlined" => {
+            // The only place for each that this type has, so both are inlined here.
+            let mut domain =
+                Domain::new("pairs", Ranges::new(space()?)?, Nothing::<HostPhys>::new(), Invalidation::Strict)?;
+            let lend = Lend::new(domain.attach("card")?, Permission::ReadWrite);
+            for _ in 0..count {
+                let mut buffer = black_box(Buffer::new(HostPhys(0x1000), PAGE));
+                let mapping = domain.map(&mut buffer, lend, Ticks::ZERO)?;
+                black_box(mapping.iova());
+                domain.unmap(mapping, Ticks::ZERO)?;
+            }
+        }
+        "called" => called(Invalidation::Strict, count)?,
+        "deferred" => called(Invalidation::DEFERRED, count)?,
+        "ranges" => alone(Ranges::new(space()?)?, ask, count)?,
+        "sequential" => {
+            let mut strategy = Sequential::new(Ranges::new(space()?)?)?;
+            strategy.set_order(Device(0), AccessOrder::Sequential)?;
+            alone(strategy, ask, count)?;
+        }
+        "magazine" => alone(Magazine::new(space()?, 1)?.core(0)?, ask, count)?,
+        "free list" => alone(FreeList::new(space()?), ask, count)?,
+        "loop" => (0..count).for_each(|_| {
+            black_box(Buffer::new(HostPhys(0x1000), PAGE));
+            black_box(0_u64);
+        }),
+        kind => return Err(format!("{kind}: no such pairs").into()),
+    }
+    Ok(())
+}
+
+/// With another kind of address, which makes it another type, so that what is inlined stays inlined.
+type Lent = Domain<Ranges, Nothing<HostVirt>>;
+
+#[inline(never)]
+fn map(domain: &mut Lent, page: u64, lend: Lend) -> Result<Mapping, DmaError> {
+    domain.map(&mut Buffer::new(HostVirt(page), PAGE), lend, Ticks::ZERO)
+}
+
+#[inline(never)]
+fn unmap(domain: &mut Lent, mapping: Mapping) -> Result<(), DmaError> {
+    domain.unmap(mapping, Ticks::ZERO)
+}
+
+fn called(policy: Invalidation, count: u64) -> Result<(), Box<dyn Error>> {
+    let mut domain = Domain::new("pairs", Ranges::new(space()?)?, Nothing::new(), policy)?;
+    let lend = Lend::new(domain.attach("card")?, Permission::ReadWrite);
+    for _ in 0..count {
+        let mapping = map(&mut domain, black_box(0x1000), lend)?;
+        unmap(&mut domain, mapping)?;
+    }
+    Ok(())
+}
+
+fn alone(mut strategy: impl IovaAllocator, ask: Ask, count: u64) -> Result<(), Box<dyn Error>> {
+    for _ in 0..count {
+        let range = strategy.alloc(Ask { len_bytes: black_box(PAGE), ..ask })?;
+        black_box(range.at);
+        strategy.take_back(Device(0), range)?;
+    }
+    Ok(())
+}
+
+/// A mixed trace: ranges of 1 to 32 pages come and go, up to 512 at once.
+fn times() -> Result<(), Box<dyn Error>> {
+    let trace = trace();
+    let (mut magazines, mut twins, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut two, mut scaling) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let magazine = Magazine::new(space()?, 2)?;
+        let one = turns(&mut magazine.core(0)?, &trace)?;
+        let twin = turns(&mut FreeList::new(space()?), &trace)?;
+        let mut cores = [magazine.core(0)?, magazine.core(1)?];
+        let [first, second] = std::thread::scope(|scope| {
+            let [first, second] = &mut cores;
+            let other = scope.spawn(|| turns(second, &trace));
+            [turns(first, &trace), other.join().unwrap_or(Err(AllocError::Empty))]
+        });
+        let both = first? + second?;
+        magazines.push(one);
+        twins.push(twin);
+        ratios.push(one / twin);
+        two.push(both);
+        scaling.push(both / one);
+    }
+    row("lend: magazine, mixed trace of 1 to 32 pages, M steps a second on core", magazines);
+    row("  baseline: free list in a B-tree", twins);
+    row("  magazine over free list, times (wanted: 3)", ratios);
+    row("  two cores at once, M steps a second on core, both together", two);
+    row("  two cores over one, times", scaling);
+    Ok(())
+}
+
+/// A million mappings at once: memory, and what a pair costs then.
+fn many() -> Result<(), Box<dyn Error>> {
+    let mut pair_ns = Vec::new();
+    let mut grown = Vec::new();
+    for _ in 0..ROUNDS {
+        let before = resident_bytes();
+        let ranges = Ranges::new(Space::of_device(36)?)?;
+        let mut domain = Domain::new("many", ranges, Nothing::new(), Invalidation::DEFERRED)?;
+        let lend = Lend::new(domain.attach("card")?, Permission::Read);
+        let start = Instant::now();
+        for page in 0..MANY {
+            let _ = black_box(map(&mut domain, page * PAGE, lend)?);
+        }
+        pair_ns.push(start.elapsed().as_secs_f64() * 1e9 / MANY as f64);
+        if let (Some(before), Some(after)) = (before, resident_bytes()) {
+            grown.push(after.saturating_sub(before) as f64 / 1e6);
+        }
+    }
+    row("lend: a million live mappings, ranges, MB more in memory (wanted: 100)", grown);
+    row("  one map on the way there, ns", pair_ns);
+    Ok(())
+}
+
+fn space() -> Result<Space, SpaceError> {
+    Space::of_device(32)?.without(MSI_WINDOW)
+}
+
+/// What a step does: gives back what is held at this place, or takes so many bytes.
+fn trace() -> Vec<(usize, u64)> {
+    let mut random = 1_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    (0..STEPS).map(|_| (next(HELD as u64) as usize, PAGE << next(6))).collect()
+}
+
+/// The trace some times over: million steps a second of the time that this thread was on a core, for others are, too.
+fn turns(strategy: &mut impl IovaAllocator, trace: &[(usize, u64)]) -> Result<f64, AllocError> {
+    const TURNS: usize = 8;
+    let (start, on_core) = (Instant::now(), on_core_ns());
+    for _ in 0..TURNS {
+        play(strategy, trace)?;
+    }
+    let elapsed_ns = start.elapsed().as_nanos() as f64;
+    let ns = on_core_ns().zip(on_core).map_or(elapsed_ns, |(after, before)| after - before);
+    Ok((TURNS * STEPS) as f64 / ns * 1e3)
+}
+
+/// For how long this thread was on a core, as Linux counts it.
+fn on_core_ns() -> Option<f64> {
+    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    counts.split_whitespace().next()?.parse().ok()
+}
+
+fn play(strategy: &mut impl IovaAllocator, trace: &[(usize, u64)]) -> Result<(), AllocError> {
+    let mut held: Vec<Option<IovaRange>> = vec![None; HELD];
+    for (place, len_bytes) in trace {
+        match held[*place].take() {
+            Some(range) => strategy.take_back(Device(0), range)?,
+            None => held[*place] = Some(strategy.alloc(Ask::bytes(Device(0), *len_bytes))?),
+        }
+    }
+    held.into_iter().flatten().try_for_each(|range| strategy.take_back(Device(0), range))
+}
+
+/// What this process has in memory.
+fn resident_bytes() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    pages.split_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages * 4096)
+}

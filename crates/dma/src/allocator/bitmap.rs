@@ -1,0 +1,167 @@
+//! Which of many numbered things are free, and the lowest of them at once.
+
+/// A bit for each number, set where it is free; over each 64 words a bit says which have any.
+#[derive(Debug, Clone)]
+pub(super) struct Bitmap {
+    /// A bit for each number.
+    words: Box<[u64]>,
+    /// A bit for each word that is not 0, then for each word of those, and so on up to one word; none over one word.
+    above: Vec<Box<[u64]>>,
+    /// The first word with a bit, so that taking and giving back the lowest looks at one word; any, where none has.
+    lowest: usize,
+    len: usize,
+}
+
+const BITS: usize = u64::BITS as usize;
+
+impl Bitmap {
+    /// Numbers 0 to `len` - 1, none free.
+    pub fn none_free(len: usize) -> Bitmap {
+        let empty = |words| vec![0; words].into_boxed_slice();
+        let words = empty(len.div_ceil(BITS).max(1));
+        let mut above: Vec<Box<[u64]>> = Vec::new();
+        let mut below = words.len();
+        while below > 1 {
+            below = below.div_ceil(BITS);
+            above.push(empty(below));
+        }
+        Bitmap { words, above, lowest: 0, len }
+    }
+
+    /// How many are free, counted.
+    pub fn free(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Takes the lowest that is free.
+    #[inline]
+    pub fn take_lowest(&mut self) -> Option<usize> {
+        let word = self.words.get_mut(self.lowest)?;
+        if *word == 0 {
+            return None;
+        }
+        let number = self.lowest * BITS + word.trailing_zeros() as usize;
+        *word &= *word - 1;
+        if *word == 0 {
+            self.emptied(self.lowest);
+        }
+        Some(number)
+    }
+
+    /// Is this one free?
+    #[inline]
+    pub fn is_free(&self, number: usize) -> bool {
+        self.words.get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 != 0)
+    }
+
+    /// Takes this one; false if it is not free.
+    pub fn take(&mut self, number: usize) -> bool {
+        if !self.is_free(number) {
+            return false;
+        }
+        let word = &mut self.words[number / BITS];
+        *word &= !(1 << (number % BITS));
+        if *word == 0 {
+            self.emptied(number / BITS);
+        }
+        true
+    }
+
+    /// Is this one of the numbers?
+    pub fn contains(&self, number: usize) -> bool {
+        number < self.len
+    }
+
+    /// Gives one of the numbers back; false if it is free.
+    #[inline]
+    pub fn put(&mut self, number: usize) -> bool {
+        let at = number / BITS;
+        let Some(word) = self.words.get_mut(at) else { return false };
+        let bit = 1 << (number % BITS);
+        if *word & bit != 0 {
+            return false;
+        }
+        let was_empty = *word == 0;
+        *word |= bit;
+        if was_empty {
+            self.filled(at);
+        }
+        true
+    }
+
+    /// A word has its first bit: those above know, up to one that knew already.
+    #[cold]
+    fn filled(&mut self, word: usize) {
+        // Any word will do as the lowest while there is none.
+        if word < self.lowest || self.words[self.lowest] == 0 {
+            self.lowest = word;
+        }
+        let mut number = word;
+        for level in &mut self.above {
+            let above = &mut level[number / BITS];
+            let knew = *above != 0;
+            *above |= 1 << (number % BITS);
+            if knew {
+                return;
+            }
+            number /= BITS;
+        }
+    }
+
+    /// A word has lost its last bit: those above know, and the lowest may be another.
+    #[cold]
+    fn emptied(&mut self, word: usize) {
+        let mut number = word;
+        for level in &mut self.above {
+            let above = &mut level[number / BITS];
+            *above &= !(1 << (number % BITS));
+            if *above != 0 {
+                break;
+            }
+            number /= BITS;
+        }
+        if word == self.lowest {
+            let top = self.above.last().map_or(0, |top| top[0]);
+            if top != 0 {
+                let down = |at: usize, level: &[u64]| at * BITS + level[at].trailing_zeros() as usize;
+                self.lowest = self.above.iter().rev().fold(0, |at, level| down(at, level));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn numbers_come_in_order_and_none_after_the_last() {
+        for len in [1, 63, 64, 65, 4096, 4097, 64 * 4096 + 1] {
+            let mut bitmap = Bitmap::none_free(len);
+            assert_eq!(bitmap.take_lowest(), None);
+            assert!((0..len).rev().all(|number| bitmap.put(number)));
+            assert!((0..len).all(|number| bitmap.take_lowest() == Some(number)), "{len}");
+            assert_eq!((bitmap.take_lowest(), bitmap.free()), (None, 0));
+            assert!(!bitmap.contains(len) && bitmap.contains(len - 1));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_set_of_numbers(len in 1_usize..9000, acts in prop::collection::vec((0_u8..4, 0_usize..9000), 1..400)) {
+            let (mut bitmap, mut set) = (Bitmap::none_free(len), BTreeSet::new());
+            for (act, number) in acts {
+                let number = number % len;
+                match act {
+                    0 => prop_assert_eq!(bitmap.take_lowest(), set.pop_first()),
+                    1 => prop_assert_eq!(bitmap.take(number), set.remove(&number)),
+                    _ => prop_assert_eq!(bitmap.put(number), set.insert(number)),
+                }
+                prop_assert_eq!(bitmap.free(), set.len() as u64);
+                prop_assert_eq!(bitmap.is_free(number), set.contains(&number));
+            }
+        }
+    }
+}

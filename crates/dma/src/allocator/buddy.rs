@@ -1,0 +1,111 @@
+//! Blocks of 2^n pages at multiples of their length, split when a smaller one is wanted, joined when both halves are back.
+
+use super::{AllocError, Ask, Device, IovaAllocator, IovaRange, Pages};
+use crate::space::Space;
+use lanemark_units::Iova;
+use std::collections::BTreeSet;
+
+/// Blocks: what is granted is a power of two of pages, at a multiple of its length. So 2 MiB and 1 GiB come aligned,
+/// and an ask is refused only where no such block is free.
+#[derive(Debug, Clone)]
+pub struct Buddy {
+    space: Space,
+    /// First pages of free blocks of 2^index pages.
+    blocks: Vec<BTreeSet<u64>>,
+}
+
+/// Of blocks of the longest kind: 2^52 pages of 4 KiB are all there is.
+const ORDERS: u32 = 64;
+
+impl Buddy {
+    /// All of `space` is free.
+    #[must_use]
+    pub fn new(space: Space) -> Buddy {
+        let mut buddy = Buddy { space, blocks: vec![BTreeSet::new(); ORDERS as usize] };
+        for span in buddy.space.free_spans().to_vec() {
+            let (mut first, end) = (span.first, span.first + span.pages);
+            while first < end {
+                let order = first.trailing_zeros().min((end - first).ilog2());
+                buddy.blocks[order as usize].insert(first);
+                first += 1 << order;
+            }
+        }
+        buddy
+    }
+
+    /// The order of the block that holds what is asked for.
+    pub(super) fn order(&self, ask: Ask) -> Result<u32, AllocError> {
+        let pages = Pages::of(ask, self.space.page_bits(), self.longest_bytes())?;
+        Ok(pages.count.next_power_of_two().max(pages.align).trailing_zeros())
+    }
+
+    /// The first page of a block of 2^`order` pages.
+    pub(super) fn take(&mut self, order: u32) -> Option<u64> {
+        let (from, first) = (order..ORDERS).find_map(|from| Some((from, self.blocks[from as usize].pop_first()?)))?;
+        for half in order..from {
+            self.blocks[half as usize].insert(first + (1 << half));
+        }
+        Some(first)
+    }
+
+    /// The block of 2^`order` pages at `first` comes back; false if some of it was not out.
+    pub(super) fn put(&mut self, first: u64, order: u32) -> bool {
+        let last = first + ((1 << order) - 1);
+        let is_free =
+            |page: u64| (0..ORDERS).any(|of| self.blocks[of as usize].contains(&(page & !((1_u64 << of) - 1))));
+        // A part of it that is free lies in a block that holds one of its ends, or in one within.
+        let within = || (0..order).any(|of| self.blocks[of as usize].range(first..=last).next().is_some());
+        if is_free(first) || is_free(last) || within() {
+            return false;
+        }
+        let (mut first, mut order) = (first, order);
+        while order + 1 < ORDERS && self.blocks[order as usize].remove(&(first ^ (1 << order))) {
+            first &= !(1 << order);
+            order += 1;
+        }
+        self.blocks[order as usize].insert(first);
+        true
+    }
+
+    /// A block as IOVAs.
+    pub(super) fn range(&self, first: u64, order: u32) -> IovaRange {
+        let bits = self.space.page_bits();
+        IovaRange { at: Iova(first << bits), len_bytes: 1 << (order + bits) }
+    }
+
+    /// IOVAs as a block: its first page and order.
+    pub(super) fn block(&self, range: IovaRange) -> Result<(u64, u32), AllocError> {
+        let bits = self.space.page_bits();
+        let order = range.len_bytes.trailing_zeros();
+        let is_block = range.len_bytes.is_power_of_two()
+            && order >= bits
+            && range.at.0 & (range.len_bytes - 1) == 0
+            && self.space.contains(range.at, range.len_bytes);
+        if is_block { Ok((range.at.0 >> bits, order - bits)) } else { Err(AllocError::NotOut { range }) }
+    }
+}
+
+impl IovaAllocator for Buddy {
+    fn name(&self) -> &'static str {
+        "buddy"
+    }
+
+    fn space(&self) -> &Space {
+        &self.space
+    }
+
+    fn longest_bytes(&self) -> u64 {
+        1 << 62
+    }
+
+    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+        let order = self.order(ask)?;
+        let first = self.take(order).ok_or(AllocError::Exhausted { len_bytes: ask.len_bytes })?;
+        Ok(self.range(first, order))
+    }
+
+    fn free(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
+        let (first, order) = self.block(range)?;
+        if self.put(first, order) { Ok(()) } else { Err(AllocError::NotOut { range }) }
+    }
+}

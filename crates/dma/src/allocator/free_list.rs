@@ -1,0 +1,86 @@
+//! The slow twin: holes in a B-tree, the lowest that fits. It is what the others are held against.
+
+use super::{AllocError, Ask, Device, IovaAllocator, IovaRange, Pages};
+use crate::space::Space;
+use lanemark_units::Iova;
+use std::collections::BTreeMap;
+
+/// Holes by their first page; what is asked for comes from the lowest hole that has it.
+#[derive(Debug, Clone)]
+pub struct FreeList {
+    space: Space,
+    /// First page and pages of each hole; no two next to each other.
+    holes: BTreeMap<u64, u64>,
+    /// First page and pages of what is out.
+    out: BTreeMap<u64, u64>,
+}
+
+impl FreeList {
+    /// All of `space` is free.
+    #[must_use]
+    pub fn new(space: Space) -> FreeList {
+        let holes = space.free_spans().iter().map(|span| (span.first, span.pages)).collect();
+        FreeList { space, holes, out: BTreeMap::new() }
+    }
+
+    /// How many holes there are: one for each stretch of the space while nothing is out.
+    #[must_use]
+    pub fn holes(&self) -> usize {
+        self.holes.len()
+    }
+}
+
+impl IovaAllocator for FreeList {
+    fn name(&self) -> &'static str {
+        "free list"
+    }
+
+    fn space(&self) -> &Space {
+        &self.space
+    }
+
+    fn longest_bytes(&self) -> u64 {
+        !(self.space.page_bytes() - 1)
+    }
+
+    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+        let bits = self.space.page_bits();
+        let wanted = Pages::of(ask, bits, self.longest_bytes())?;
+        let fits = self.holes.iter().find_map(|(&hole, &pages)| {
+            let first = hole.checked_next_multiple_of(wanted.align)?;
+            (first - hole + wanted.count <= pages).then_some((hole, pages, first))
+        });
+        let (hole, pages, first) = fits.ok_or(AllocError::Exhausted { len_bytes: ask.len_bytes })?;
+        self.holes.remove(&hole);
+        let (end, hole_end) = (first + wanted.count, hole + pages);
+        if first > hole {
+            self.holes.insert(hole, first - hole);
+        }
+        if end < hole_end {
+            self.holes.insert(end, hole_end - end);
+        }
+        self.out.insert(first, wanted.count);
+        Ok(IovaRange { at: Iova(first << bits), len_bytes: wanted.count << bits })
+    }
+
+    fn free(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
+        let bits = self.space.page_bits();
+        let (mut first, mut pages) = (range.at.0 >> bits, range.len_bytes >> bits);
+        let is_pages = (range.at.0 | range.len_bytes) & (self.space.page_bytes() - 1) == 0;
+        if !is_pages || self.out.get(&first) != Some(&pages) {
+            return Err(AllocError::NotOut { range });
+        }
+        self.out.remove(&first);
+        if let Some((&before, &len)) = self.holes.range(..first).next_back()
+            && before + len == first
+        {
+            self.holes.remove(&before);
+            (first, pages) = (before, len + pages);
+        }
+        if let Some(after) = self.holes.remove(&(first + pages)) {
+            pages += after;
+        }
+        self.holes.insert(first, pages);
+        Ok(())
+    }
+}

@@ -1,0 +1,445 @@
+//! Magazines: each core takes what it gave back last, and meets the others only when its magazines are full or empty.
+//!
+//! Bonwick and Adams, "Magazines and Vmem", USENIX 2001; Linux' `drivers/iommu/iova.c` keeps the same sizes.
+
+use super::{AllocError, Ask, Buddy, Device, IovaAllocator, IovaRange};
+use crate::space::Space;
+use lanemark_units::Iova;
+#[cfg(test)]
+use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+#[cfg(test)]
+use loom::sync::{Mutex, MutexGuard};
+#[cfg(test)]
+use loom::thread::yield_now;
+#[cfg(not(test))]
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, PoisonError, atomic::Ordering};
+#[cfg(not(test))]
+use std::sync::{Mutex, MutexGuard};
+#[cfg(not(test))]
+use std::thread::yield_now;
+
+/// Sizes that are kept: 1, 2, 4 to 32 pages.
+const SIZES: usize = 6;
+
+/// What cores share: a depot of full magazines for each size, and [`Buddy`] behind it.
+///
+/// What is granted is a power of two of pages, at a multiple of its length. Up to 32 pages, what comes back goes into
+/// a magazine of the core that gives it back, and the next of that size is taken from there: one flag that no other core
+/// wants, and one number moved. Half of a full magazine goes to the depot, and an empty one is half filled from it.
+///
+/// Nothing is lost in magazines: where the buddies have no block, all magazines of all cores are emptied into them
+/// before an ask is refused.
+///
+/// ```
+/// use lanemark_dma::{Ask, Device, IovaAllocator, Magazine, Space};
+/// use std::thread;
+/// let magazine = Magazine::new(Space::of_device(32)?, 2)?;
+/// let mut cores = [magazine.core(0)?, magazine.core(1)?];
+/// thread::scope(|scope| {
+///     for core in &mut cores {
+///         scope.spawn(|| {
+///             for _ in 0..1000 {
+///                 let range = core.alloc(Ask::bytes(Device(0), 4096)).expect("a page is free");
+///                 core.free(Device(0), range).expect("it is out");
+///             }
+///         });
+///     }
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Magazine {
+    space: Space,
+    page_bits: u32,
+    longest_bytes: u64,
+    /// Half of what a magazine holds: what goes to the depot or comes from it at once.
+    half: usize,
+    cores: Vec<Lane>,
+    depot: Mutex<Depot>,
+}
+
+/// A core's magazines, on cache lines of their own. Whoever holds the gate has them to itself: then what is in them is
+/// plain loads and stores, and a lock that must wake nobody is let go by one more.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Lane {
+    is_held: AtomicBool,
+    magazines: [Rounds; SIZES],
+}
+
+/// A magazine: first pages, the last one on top.
+#[derive(Debug)]
+struct Rounds {
+    len: AtomicUsize,
+    firsts: Box<[AtomicU64]>,
+}
+
+/// A lane's magazines while its gate is held.
+struct Held<'a>(&'a Lane);
+
+impl Lane {
+    fn new(half: usize) -> Lane {
+        let firsts = || (0..2 * half).map(|_| AtomicU64::new(0)).collect();
+        let magazines = std::array::from_fn(|_| Rounds { len: AtomicUsize::new(0), firsts: firsts() });
+        Lane { is_held: AtomicBool::new(false), magazines }
+    }
+
+    #[inline]
+    fn hold(&self) -> Held<'_> {
+        if !self.is_mine_now() {
+            self.wait();
+        }
+        Held(self)
+    }
+
+    #[inline]
+    fn is_mine_now(&self) -> bool {
+        self.is_held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Another core empties all magazines, or a thread shares this core and was interrupted.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) {
+        while !self.is_mine_now() {
+            yield_now();
+        }
+    }
+}
+
+impl Held<'_> {
+    #[inline]
+    fn magazine(&self, order: u32) -> Option<&Rounds> {
+        self.0.magazines.get(order as usize)
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.is_held.store(false, Ordering::Release);
+    }
+}
+
+impl Rounds {
+    /// Puts one on top; false where it is full.
+    #[inline]
+    fn push(&self, first: u64) -> bool {
+        let len = self.len.load(Ordering::Relaxed);
+        let Some(place) = self.firsts.get(len) else { return false };
+        place.store(first, Ordering::Relaxed);
+        self.len.store(len + 1, Ordering::Relaxed);
+        true
+    }
+
+    /// Takes the one on top.
+    #[inline]
+    fn pop(&self) -> Option<u64> {
+        let top = self.len.load(Ordering::Relaxed).wrapping_sub(1);
+        let first = self.firsts.get(top)?.load(Ordering::Relaxed);
+        self.len.store(top, Ordering::Relaxed);
+        Some(first)
+    }
+}
+
+#[derive(Debug)]
+struct Depot {
+    /// First pages that cores have more of than they keep, by size.
+    spare: [Vec<u64>; SIZES],
+    buddy: Buddy,
+}
+
+/// Poisoned or not: what is under this lock is whole at every moment at which a thread could end.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Magazine {
+    /// Half of what a magazine holds, unless said otherwise.
+    pub const HALF: usize = 128;
+    /// How many halves of a size the depot keeps.
+    pub const DEPOT_HALVES: usize = 32;
+    /// The most cores.
+    pub const MOST_CORES: usize = 4096;
+
+    /// All of `space` is free, for `cores` cores.
+    ///
+    /// # Errors
+    /// [`AllocError::TooMany`] for no core or more than [`Magazine::MOST_CORES`].
+    pub fn new(space: Space, cores: usize) -> Result<Arc<Magazine>, AllocError> {
+        Magazine::of_halves(space, cores, Magazine::HALF)
+    }
+
+    /// The same with magazines of twice `half`.
+    ///
+    /// # Errors
+    /// As [`Magazine::new`], and for halves of none or of more than 4096.
+    pub fn of_halves(space: Space, cores: usize, half: usize) -> Result<Arc<Magazine>, AllocError> {
+        for (what, wanted, most) in [("cores", cores, Magazine::MOST_CORES), ("halves", half, 4096)] {
+            if wanted == 0 || wanted > most {
+                return Err(AllocError::TooMany { what, wanted: wanted as u64, most: most as u64 });
+            }
+        }
+        let buddy = Buddy::new(space.clone());
+        Ok(Arc::new(Magazine {
+            page_bits: space.page_bits(),
+            longest_bytes: buddy.longest_bytes(),
+            space,
+            half,
+            cores: (0..cores).map(|_| Lane::new(half)).collect(),
+            depot: Mutex::new(Depot { spare: Default::default(), buddy }),
+        }))
+    }
+
+    /// What core `core` allocates by. Two may be had for one core: they share its magazines.
+    ///
+    /// # Errors
+    /// [`AllocError::TooMany`] for a core there is none of.
+    pub fn core(self: &Arc<Magazine>, core: usize) -> Result<MagazineCore, AllocError> {
+        if core >= self.cores.len() {
+            let (wanted, most) = (core as u64 + 1, self.cores.len() as u64);
+            return Err(AllocError::TooMany { what: "cores", wanted, most });
+        }
+        Ok(MagazineCore { magazine: Arc::clone(self), core })
+    }
+
+    #[inline]
+    fn alloc(&self, core: usize, ask: Ask) -> Result<IovaRange, AllocError> {
+        let last = ask.len_bytes.wrapping_sub(1);
+        // A length of 2^n pages and an alignment of as much are of the same size.
+        let order = u64::BITS - (last >> self.page_bits).leading_zeros();
+        let order = order.max(ask.align.bits().saturating_sub(self.page_bits));
+        // By itself, so that the gate is let go before the other way is taken. No bytes at all are of no size.
+        let cached = self.cores[core].hold().magazine(order).and_then(Rounds::pop);
+        match cached {
+            Some(first) => Ok(self.range(first, order)),
+            None => self.alloc_shared(core, ask),
+        }
+    }
+
+    #[inline]
+    fn range(&self, first: u64, order: u32) -> IovaRange {
+        IovaRange { at: Iova(first << self.page_bits), len_bytes: 1 << (order + self.page_bits) }
+    }
+
+    /// From the depot, else from the buddies, else from what all cores have in their magazines.
+    #[cold]
+    #[inline(never)]
+    fn alloc_shared(&self, core: usize, ask: Ask) -> Result<IovaRange, AllocError> {
+        let order = locked(&self.depot).buddy.order(ask)?;
+        if let Some(magazine) = self.cores[core].hold().magazine(order) {
+            let mut depot = locked(&self.depot);
+            let spare = &mut depot.spare[order as usize];
+            let rest = spare.len().saturating_sub(self.half);
+            // Another thread of this core may have filled it meanwhile; what does not fit stays.
+            while spare.len() > rest && spare.last().is_some_and(|first| magazine.push(*first)) {
+                spare.pop();
+            }
+            if let Some(first) = magazine.pop() {
+                return Ok(self.range(first, order));
+            }
+        }
+        let mut first = locked(&self.depot).buddy.take(order);
+        if first.is_none() {
+            self.empty();
+            first = locked(&self.depot).buddy.take(order);
+        }
+        first.map(|first| self.range(first, order)).ok_or(AllocError::Exhausted { len_bytes: ask.len_bytes })
+    }
+
+    /// Everything in magazines goes back to the buddies. One core is held after the other, so nobody waits long.
+    pub fn empty(&self) {
+        for lane in &self.cores {
+            let held = lane.hold();
+            let mut depot = locked(&self.depot);
+            for (order, magazine) in (0..).zip(&held.0.magazines) {
+                while let Some(first) = magazine.pop() {
+                    depot.put(first, order);
+                }
+            }
+        }
+        let mut depot = locked(&self.depot);
+        for order in 0..SIZES {
+            for first in std::mem::take(&mut depot.spare[order]) {
+                depot.put(first, order as u32);
+            }
+        }
+    }
+
+    #[inline]
+    fn take_back(&self, core: usize, range: IovaRange) -> Result<(), AllocError> {
+        let order = range.len_bytes.trailing_zeros().wrapping_sub(self.page_bits);
+        let first = range.at.0 >> self.page_bits;
+        if self.cores[core].hold().magazine(order).is_some_and(|magazine| magazine.push(first)) {
+            return Ok(());
+        }
+        self.free_shared(core, range)
+    }
+
+    /// The magazine is full: half of it goes to the depot, and where that has enough, to the buddies. What no magazine
+    /// is for goes to the buddies.
+    #[cold]
+    #[inline(never)]
+    fn free_shared(&self, core: usize, range: IovaRange) -> Result<(), AllocError> {
+        let (first, order) = locked(&self.depot).buddy.block(range)?;
+        let held = self.cores[core].hold();
+        let mut depot = locked(&self.depot);
+        if let Some(magazine) = held.magazine(order) {
+            for _ in 0..self.half {
+                let Some(first) = magazine.pop() else { break };
+                let spare = &mut depot.spare[order as usize];
+                if spare.len() < Magazine::DEPOT_HALVES * self.half {
+                    spare.push(first);
+                } else {
+                    depot.put(first, order);
+                }
+            }
+            // There is room: nobody else has this magazine.
+            magazine.push(first);
+            return Ok(());
+        }
+        if depot.buddy.put(first, order) { Ok(()) } else { Err(AllocError::NotOut { range }) }
+    }
+}
+
+impl Depot {
+    /// A block from a magazine goes to the buddies.
+    fn put(&mut self, first: u64, order: u32) {
+        let was_out = self.buddy.put(first, order);
+        debug_assert!(was_out, "page {first:#x} was in two magazines: it came back twice");
+    }
+}
+
+/// A core's way to a [`Magazine`]; it may move to another thread.
+///
+/// It cannot tell whether what comes back to a magazine is out: nothing is kept of what is. A
+/// [`Domain`](crate::Domain) gives back nothing twice.
+#[derive(Debug, Clone)]
+pub struct MagazineCore {
+    magazine: Arc<Magazine>,
+    core: usize,
+}
+
+impl IovaAllocator for MagazineCore {
+    fn name(&self) -> &'static str {
+        "magazine"
+    }
+
+    fn space(&self) -> &Space {
+        &self.magazine.space
+    }
+
+    fn longest_bytes(&self) -> u64 {
+        self.magazine.longest_bytes
+    }
+
+    #[inline]
+    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+        self.magazine.alloc(self.core, ask)
+    }
+
+    fn free(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
+        locked(&self.magazine.depot).buddy.block(range)?;
+        self.magazine.take_back(self.core, range)
+    }
+
+    #[inline]
+    fn take_back(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
+        self.magazine.take_back(self.core, range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Every order in which threads can pass the gate and the depot's lock, as `loom` finds them. What a strategy hands out
+    //! is held against the slow twin in `tests/strategies.rs`.
+
+    use super::*;
+    use loom::thread;
+
+    /// A space of so many pages.
+    fn space(pages: u64) -> Space {
+        Space::between(Iova(0), Iova(pages * 4096 - 1), 4096).unwrap()
+    }
+
+    fn page(core: &mut MagazineCore) -> Option<IovaRange> {
+        core.alloc(Ask::bytes(Device(0), 4096)).ok()
+    }
+
+    /// `loom` with at most two switches of threads that nothing forces: enough for every pair of steps.
+    fn every_order(model: impl Fn() + Sync + Send + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2);
+        builder.check(model);
+    }
+
+    #[test]
+    fn two_cores_are_never_handed_the_same_page() {
+        every_order(|| {
+            let magazine = Magazine::of_halves(space(2), 2, 1).unwrap();
+            let mut cores = [0, 1].map(|core| magazine.core(core).unwrap());
+            let mut other = cores[1].clone();
+            let thread = thread::spawn(move || {
+                let first = page(&mut other).unwrap();
+                other.take_back(Device(0), first).unwrap();
+                page(&mut other).unwrap()
+            });
+            let here = page(&mut cores[0]).unwrap();
+            assert_ne!(here.at, thread.join().unwrap().at);
+            assert_eq!(page(&mut cores[0]), None);
+        });
+    }
+
+    #[test]
+    fn threads_that_share_a_core_are_never_handed_the_same_page() {
+        every_order(|| {
+            let magazine = Magazine::of_halves(space(2), 1, 1).unwrap();
+            let mut here = magazine.core(0).unwrap();
+            let mut other = here.clone();
+            let first = page(&mut here).unwrap();
+            here.take_back(Device(0), first).unwrap();
+            let thread = thread::spawn(move || page(&mut other).unwrap());
+            let mine = page(&mut here).unwrap();
+            assert_ne!(mine.at, thread.join().unwrap().at);
+        });
+    }
+
+    #[test]
+    fn a_page_in_another_cores_magazine_is_found_before_an_ask_is_refused() {
+        every_order(|| {
+            let magazine = Magazine::of_halves(space(2), 2, 1).unwrap();
+            let (mut here, mut there) = (magazine.core(0).unwrap(), magazine.core(1).unwrap());
+            let kept = page(&mut there).unwrap();
+            there.take_back(Device(0), kept).unwrap();
+            let thread = thread::spawn(move || {
+                let page = page(&mut there).unwrap();
+                there.take_back(Device(0), page).unwrap();
+            });
+            let mine = page(&mut here).unwrap();
+            thread.join().unwrap();
+            let other = page(&mut here).expect("it lies in the other core's magazine");
+            assert_ne!(mine.at, other.at);
+        });
+    }
+
+    #[test]
+    fn a_page_goes_back_on_another_core_than_it_came_from() {
+        every_order(|| {
+            let magazine = Magazine::of_halves(space(4), 2, 1).unwrap();
+            let (mut here, mut there) = (magazine.core(0).unwrap(), magazine.core(1).unwrap());
+            let pages: Vec<_> = (0..4).map(|_| page(&mut here).unwrap()).collect();
+            let thread = thread::spawn(move || {
+                for range in &pages[..3] {
+                    there.take_back(Device(0), *range).unwrap();
+                }
+                pages[3]
+            });
+            let got = page(&mut here);
+            let last = thread.join().unwrap();
+            here.take_back(Device(0), last).unwrap();
+            let more = (0..4).map_while(|_| page(&mut here)).count();
+            assert_eq!(usize::from(got.is_some()) + more, 4, "all pages are there, none twice");
+        });
+    }
+}

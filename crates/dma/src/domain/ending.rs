@@ -1,0 +1,105 @@
+//! How things end: what waits for its invalidation, devices, the domain.
+
+use super::Domain;
+use crate::allocator::{Device, IovaAllocator};
+use crate::backend::{Backend, Stale};
+use crate::error::{DmaError, Leak, Leaks, Trouble};
+use crate::mapping::CallSite;
+use lanemark_units::Ticks;
+use std::collections::BTreeMap;
+use std::panic::Location;
+
+impl<A: IovaAllocator, B: Backend> Domain<A, B> {
+    /// Invalidates what was unmapped and waits; its IOVAs are free then.
+    ///
+    /// # Errors
+    /// [`Trouble::NotInvalidated`]: all of it still waits. [`Trouble::NoIova`] where the strategy did not take
+    /// something back.
+    pub fn flush(&mut self, now: Ticks) -> Result<(), DmaError> {
+        let Some(first) = self.waiting.entries().first() else { return Ok(()) };
+        let granted = first.granted;
+        let took = match self.backend.invalidate(Stale::All) {
+            Ok(took) => took,
+            Err(source) => return Err(self.not_invalidated(granted, source)),
+        };
+        let mut result = Ok(());
+        while let Some(unmapped) = self.waiting.pop() {
+            self.windows.add(Ticks(now.since(unmapped.at).0.saturating_add(took.0)));
+            if unmapped.granted.len_bytes > 0
+                && let Err(why) = self.allocator.take_back(unmapped.device, unmapped.granted)
+            {
+                result = Err(self.no_iova(unmapped.device, why));
+            }
+        }
+        result
+    }
+
+    /// The same if it is time for it: the queue is full, or the oldest in it has waited for as long as it may.
+    ///
+    /// # Errors
+    /// As [`Domain::flush`].
+    pub fn flush_due(&mut self, now: Ticks) -> Result<(), DmaError> {
+        if self.waiting.is_due(now) { self.flush(now) } else { Ok(()) }
+    }
+
+    /// The device is gone. What it was lent is unmapped and out of its reach.
+    ///
+    /// # Errors
+    /// [`Trouble::StillMapped`] where something was not unmapped before: the device is gone, and who mapped it is
+    /// named. [`Trouble::NoDevice`]. Another error leaves the device attached, with what could not be unmapped;
+    /// `detach` may be called again.
+    #[track_caller]
+    pub fn detach(&mut self, device: Device, now: Ticks) -> Result<(), DmaError> {
+        let site = Location::caller();
+        self.attached(device)?;
+        let leaks = self.end(Some(device), now, site)?;
+        self.leave(device);
+        self.reported(leaks)
+    }
+
+    /// All devices are gone, as by [`Domain::detach`].
+    ///
+    /// # Errors
+    /// As [`Domain::detach`], with the mappings of all devices.
+    #[track_caller]
+    pub fn close(&mut self, now: Ticks) -> Result<(), DmaError> {
+        let leaks = self.end(None, now, Location::caller())?;
+        for device in 0..self.devices.len() as u32 {
+            self.leave(Device(device));
+        }
+        self.reported(leaks)
+    }
+
+    /// Unmaps all of a device, or of all; says what there was.
+    fn end(&mut self, device: Option<Device>, now: Ticks, site: CallSite) -> Result<Vec<Leak>, DmaError> {
+        let is_his = |of: Device| device.is_none_or(|device| device == of);
+        let alive: Vec<_> =
+            self.ledger.iter().filter(|(_, entry)| is_his(entry.device())).map(|(t, e)| (t, *e)).collect();
+        let mut leaks = BTreeMap::<(Device, CallSite), (u32, u64)>::new();
+        for (ticket, entry) in alive {
+            self.make_room(now)?;
+            self.unmap_entry(ticket, entry, now, site)?;
+            let (mappings, pages) = leaks.entry((entry.device(), entry.mapped_at)).or_default();
+            *mappings += 1;
+            *pages += entry.len_bytes >> self.page_bits;
+        }
+        self.flush(now)?;
+        let name = |device: Device| self.devices.get(device.0 as usize).cloned().unwrap_or_default();
+        let leak = |((device, mapped_at), (mappings, pages))| Leak { device: name(device), mapped_at, mappings, pages };
+        Ok(leaks.into_iter().map(leak).collect())
+    }
+
+    fn leave(&mut self, device: Device) {
+        self.allocator.forget(device);
+        if let Some(is_here) = self.is_here.get_mut(device.0 as usize) {
+            *is_here = false;
+        }
+    }
+
+    fn reported(&self, leaks: Vec<Leak>) -> Result<(), DmaError> {
+        if leaks.is_empty() {
+            return Ok(());
+        }
+        Err(DmaError::from(Trouble::StillMapped { domain: self.name.clone(), leaks: Leaks(leaks) }))
+    }
+}

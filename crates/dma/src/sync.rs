@@ -1,0 +1,121 @@
+//! Whose turn it is with lent memory, and what the CPU's caches need then.
+
+use crate::attributes::Permission;
+use crate::backend::{CacheCare, Coherence};
+use crate::buffer::{Buffer, HostAddress};
+
+/// Who has lent memory next, and what [`Domain::sync`](crate::Domain::sync) does then where caches need care:
+///
+/// | | device reads | device writes | both |
+/// | --- | --- | --- | --- |
+/// | the device's turn | flush | purge | flush |
+/// | the CPU's turn | | purge, if the CPU prefetches | purge, if the CPU prefetches |
+///
+/// A line that the buffer has a part of is flushed where others are purged: what else is in it is not lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// The device: the CPU has written what it is to read, and does not touch it until its own turn.
+    Device,
+    /// The CPU: the device is done.
+    Cpu,
+}
+
+/// What a platform's caches need, in order.
+pub(crate) fn cares<M: HostAddress>(
+    coherence: Coherence,
+    line_bytes: u64,
+    buffer: Buffer<M>,
+    permission: Permission,
+    turn: Turn,
+) -> impl Iterator<Item = (CacheCare, Buffer<M>)> {
+    let care = match (coherence, turn) {
+        (Coherence::Coherent, _) => None,
+        (Coherence::BySoftware { .. }, Turn::Device) if permission.reads() => Some(CacheCare::Flush),
+        (Coherence::BySoftware { .. }, Turn::Device) => Some(CacheCare::Purge),
+        (Coherence::BySoftware { cpu_prefetches }, Turn::Cpu) => {
+            (cpu_prefetches && permission.writes()).then_some(CacheCare::Purge)
+        }
+    };
+    let start = buffer.at.value();
+    let end = start.saturating_add(buffer.len_bytes);
+    let mask = line_bytes - 1;
+    // Whole lines, if there are any, and what is before and after them.
+    let middle = start.checked_add(mask).map_or(end, |up| up & !mask).min(end);
+    let last = (end & !mask).max(middle);
+    let parts = match care {
+        None => [None; 3],
+        Some(CacheCare::Flush) => [Some((CacheCare::Flush, start, end)), None, None],
+        Some(CacheCare::Purge) => [
+            Some((CacheCare::Flush, start, middle)),
+            Some((CacheCare::Purge, middle, last)),
+            Some((CacheCare::Flush, last, end)),
+        ],
+    };
+    let is_some = |&(_, from, to): &(CacheCare, u64, u64)| from < to;
+    parts
+        .into_iter()
+        .flatten()
+        .filter(is_some)
+        .map(|(care, from, to)| (care, Buffer::new(M::from_value(from), to - from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_units::HostPhys;
+
+    const PREFETCHING: Coherence = Coherence::BySoftware { cpu_prefetches: true };
+    const PLAIN: Coherence = Coherence::BySoftware { cpu_prefetches: false };
+
+    fn at(
+        start: u64,
+        end: u64,
+        coherence: Coherence,
+        permission: Permission,
+        turn: Turn,
+    ) -> Vec<(CacheCare, u64, u64)> {
+        cares(coherence, 32, Buffer::new(HostPhys(start), end - start), permission, turn)
+            .map(|(care, part)| (care, part.at.0, part.at.0 + part.len_bytes))
+            .collect()
+    }
+
+    #[test]
+    fn a_coherent_platform_needs_nothing() {
+        for permission in [Permission::Read, Permission::Write, Permission::ReadWrite] {
+            for turn in [Turn::Device, Turn::Cpu] {
+                assert_eq!(at(0, 64, Coherence::Coherent, permission, turn), []);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_device_reads_is_flushed_before_and_what_it_writes_is_purged() {
+        let whole = |coherence, permission, turn| at(32, 96, coherence, permission, turn);
+        for coherence in [PLAIN, PREFETCHING] {
+            assert_eq!(whole(coherence, Permission::Read, Turn::Device), [(CacheCare::Flush, 32, 96)]);
+            assert_eq!(whole(coherence, Permission::ReadWrite, Turn::Device), [(CacheCare::Flush, 32, 96)]);
+            assert_eq!(whole(coherence, Permission::Write, Turn::Device), [(CacheCare::Purge, 32, 96)]);
+            assert_eq!(whole(coherence, Permission::Read, Turn::Cpu), []);
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_prefetches_needs_a_second_purge() {
+        for permission in [Permission::Write, Permission::ReadWrite] {
+            assert_eq!(at(32, 96, PLAIN, permission, Turn::Cpu), []);
+            assert_eq!(at(32, 96, PREFETCHING, permission, Turn::Cpu), [(CacheCare::Purge, 32, 96)]);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_shared_with_something_else_is_never_purged() {
+        use CacheCare::{Flush, Purge};
+        let written = |start, end| at(start, end, PLAIN, Permission::Write, Turn::Device);
+        assert_eq!(written(31, 97), [(Flush, 31, 32), (Purge, 32, 96), (Flush, 96, 97)]);
+        assert_eq!(written(33, 95), [(Flush, 33, 64), (Flush, 64, 95)]);
+        assert_eq!(written(33, 63), [(Flush, 33, 63)]);
+        assert_eq!(written(32, 63), [(Flush, 32, 63)]);
+        assert_eq!(written(32, 64), [(Purge, 32, 64)]);
+        assert_eq!(written(u64::MAX - 31, u64::MAX), [(Flush, u64::MAX - 31, u64::MAX)]);
+    }
+}
