@@ -120,7 +120,11 @@ impl Case {
             Through::Loaded { window, under_way } => (window, Some(under_way)),
             _ => return Vec::new(),
         };
-        let pattern = if self.reach.is_random { Pattern::Random } else { Pattern::Sequential };
+        let pattern = match self.reach.stride_bytes {
+            Some(stride) => Pattern::Strided(stride),
+            None if self.reach.is_random => Pattern::Random,
+            None => Pattern::Sequential,
+        };
         let is_beside = self.is_beside_others();
         let is_asker = |place| place == 0 && is_beside;
         let transfer = |(place, flow): (u64, &Flow)| {

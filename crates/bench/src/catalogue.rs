@@ -4,7 +4,7 @@ use crate::question::Question;
 use crate::{
     copy_routines, core_to_core, descriptor_overhead, dma_or_mmio, dma_read_bandwidth, dma_read_latency,
     dma_read_write_mix, dma_write_bandwidth, dma_write_read_latency, doorbell_to_completion, driver_call_overhead,
-    fence_cost, interrupt_latency, kernel_entry, loaded_latency, mmio_read_bandwidth, mmio_read_latency,
+    fence_cost, interrupt_latency, iotlb_reach, kernel_entry, loaded_latency, mmio_read_bandwidth, mmio_read_latency,
     mmio_write_bandwidth, mmio_write_latency, peer_latency, peer_read_bandwidth, peer_write_bandwidth, relay_bandwidth,
     shared_link, streaming_load_bandwidth, timer_cost, wc_buffers,
 };
@@ -18,6 +18,7 @@ pub const CATALOGUE: &[Question] = &[
     streaming_load_bandwidth::QUESTION,
     driver_call_overhead::QUESTION,
     dma_read_latency::QUESTION,
+    iotlb_reach::QUESTION,
     loaded_latency::QUESTION,
     dma_read_bandwidth::QUESTION,
     dma_write_bandwidth::QUESTION,

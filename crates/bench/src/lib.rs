@@ -29,6 +29,7 @@ mod effort;
 mod error;
 mod fence_cost;
 mod interrupt_latency;
+mod iotlb_reach;
 mod kernel_entry;
 mod line_fit;
 mod loaded_latency;

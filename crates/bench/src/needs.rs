@@ -21,6 +21,14 @@ pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
     }
 }
 
+/// Something that translates what devices ask for.
+pub(crate) fn translation(facts: &Facts) -> Option<LeftOut> {
+    an_engine(facts).or_else(|| {
+        let needs = "its devices name memory as it is: its platform file has no section [iommu]";
+        facts.dma?.page_bytes.is_none().then(|| all_of_it(needs))
+    })
+}
+
 /// A driver that lets devices move bytes.
 pub(crate) fn an_engine_with_a_driver(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {

@@ -125,8 +125,11 @@ pub struct AxisArgs {
     #[arg(long, value_name = "SIZE", value_parser = window)]
     pub window: Option<u64>,
     /// Transfers of devices begin anywhere in the window, the same places in every run, and not one behind the other
-    #[arg(long)]
+    #[arg(long, conflicts_with = "stride")]
     pub random: bool,
+    /// Transfers of devices begin so far apart in the window, if they are shorter, and not at the end of the one before
+    #[arg(long, value_name = "SIZE", value_parser = window)]
+    pub stride: Option<u64>,
     /// Transfers of a device under way at once, at the most, on each of its channels; one may be several reads [default: as many as
     /// its tags allow]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
@@ -169,7 +172,7 @@ pub struct TraceArgs {
     /// Print this capture, and how long its requests took, and trace nothing
     #[arg(long, value_name = "FILE.pcapng",
         conflicts_with_all = ["on", "question", "passes", "link", "output", "sizes", "memory_type", "access", "fence", "align",
-            "region", "flows", "window", "random", "outstanding", "channels", "with", "fault", "dllps"])]
+            "region", "flows", "window", "random", "stride", "outstanding", "channels", "with", "fault", "dllps"])]
     pub read: Option<PathBuf>,
 }
 

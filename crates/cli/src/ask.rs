@@ -441,6 +441,7 @@ pub fn axes(args: &AxisArgs) -> Axes {
         reach: Reach {
             window_bytes: args.window,
             is_random: args.random,
+            stride_bytes: args.stride,
             outstanding: args.outstanding,
             channels: args.channels,
         },

@@ -51,7 +51,7 @@ impl Work {
     fn add(&mut self, question: &'static Question, place: usize, facts: &Facts, axes: &Axes) {
         let mut cases = (question.cases)(facts, axes);
         // What a core does goes over no window, and what was asked for is not left out unsaid.
-        cases.retain(|case| case.reach == axes.reach);
+        cases.retain(|case| case.reach.is_as_asked(&axes.reach));
         let mut skip = |what: String, because: String| {
             let (question, target) = (question.name.to_owned(), facts.name.clone());
             self.skipped.push(Skipped { question, target, what, because });
@@ -68,7 +68,7 @@ impl Work {
                 None if axes.reach.channels.is_some() => {
                     "--channels is about transfers of devices, and here is none or one at a time"
                 }
-                None if !axes.reach.is_usual() => "--window and --random are about what devices move",
+                None if !axes.reach.is_usual() => "--window, --random and --stride are about what devices move",
                 None if *axes != Axes::default() => {
                     "what was chosen leaves nothing of it: it has no such sizes, memory types, instructions, region or flows"
                 }

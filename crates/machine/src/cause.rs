@@ -42,11 +42,13 @@ pub enum Cause {
     Interrupt,
     /// A queue of the device was empty, or too full for what came.
     Fifo,
+    /// The IOMMU looked up where an address leads, in its tables if need be.
+    Translation,
 }
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 19] = [
+    pub const ALL: [Cause; 20] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
@@ -66,6 +68,7 @@ impl Cause {
         Cause::Descriptor,
         Cause::Interrupt,
         Cause::Fifo,
+        Cause::Translation,
     ];
 
     /// Its place in [`Cause::ALL`].
@@ -97,6 +100,7 @@ impl Cause {
             Cause::Descriptor => "descriptor",
             Cause::Interrupt => "interrupt",
             Cause::Fifo => "fifo",
+            Cause::Translation => "translation",
         }
     }
 
@@ -123,6 +127,7 @@ impl Cause {
             Cause::Descriptor => "the device has no descriptor yet",
             Cause::Interrupt => "the interrupt has not reached its handler",
             Cause::Fifo => "a queue inside the device is empty, or full",
+            Cause::Translation => "the IOMMU looks up where addresses lead",
         }
     }
 
@@ -147,6 +152,7 @@ impl Cause {
             Cause::Transfer => "it is the transfer: see what the engine waits for",
             Cause::Descriptor => "prefetch more, or let the core write them",
             Cause::Interrupt => "poll, where the wait is short",
+            Cause::Translation => "larger pages, fewer of them in turns, or memory that stays mapped",
             Cause::Fifo => "a faster clock or wider beats of what feeds and empties it, or a larger queue",
             Cause::Replay => "the slot, the cable, the lanes; a replay buffer that holds a round trip",
         }

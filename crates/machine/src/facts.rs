@@ -66,6 +66,8 @@ pub struct DmaFacts {
     pub cards: u32,
     /// Bytes of host memory that are lent to them.
     pub lent_bytes: u64,
+    /// The pages by which something translates what devices ask for; `None` if they name memory as it is.
+    pub page_bytes: Option<u64>,
     /// Reads that one card may have under way.
     pub tags: u32,
     /// Jobs that one card may have at once.

@@ -48,13 +48,15 @@ pub enum Unsteady {
     Faults,
     /// The last-level cache answers some reads sooner than others.
     Cached,
+    /// An IOMMU translates what devices ask for.
+    Translated,
     /// No state came again as long as it was looked for.
     Irregular,
 }
 
 impl Unsteady {
     /// Every reason.
-    pub const ALL: [Unsteady; 16] = [
+    pub const ALL: [Unsteady; 17] = [
         Unsteady::Unwanted,
         Unsteady::Few,
         Unsteady::RandomPlaces,
@@ -70,6 +72,7 @@ impl Unsteady {
         Unsteady::Relayed,
         Unsteady::Faults,
         Unsteady::Cached,
+        Unsteady::Translated,
         Unsteady::Irregular,
     ];
 
@@ -92,6 +95,7 @@ impl Unsteady {
             Unsteady::Relayed => "cards hand on what comes to them",
             Unsteady::Faults => "something is to go wrong",
             Unsteady::Cached => "the last-level cache answers some reads sooner than others",
+            Unsteady::Translated => "an IOMMU translates what they ask for",
             Unsteady::Irregular => "no state came again while it was looked for",
         }
     }

@@ -94,6 +94,8 @@ pub enum Pattern {
     Sequential,
     /// Anywhere, as far apart as one transfer is long: the same places in every run.
     Random,
+    /// One behind the other, so many bytes from the start of one to that of the next; no fewer than it is long.
+    Strided(u64),
 }
 
 impl Window {
@@ -109,18 +111,33 @@ impl Window {
     pub const fn place(&self, nth: u64, bytes: u64) -> u64 {
         let places = self.places(bytes);
         let place = match self.pattern {
-            Pattern::Sequential => nth % places,
+            Pattern::Sequential | Pattern::Strided(_) => nth % places,
             Pattern::Random => mixed(nth) % places,
         };
-        self.offset + place * bytes
+        self.offset + place * self.step(bytes)
     }
 
-    /// How many transfers of `bytes` bytes lie in it side by side; one at the least.
+    /// How many transfers of `bytes` bytes it has places for; one at the least.
+    ///
+    /// ```
+    /// use lanemark_machine::{Pattern, Window};
+    /// let window = Window { offset: 0, len: 1024, pattern: Pattern::Strided(256) };
+    /// assert_eq!((window.places(64), window.place(3, 64), window.place(4, 64)), (4, 768, 0));
+    /// ```
     #[must_use]
     pub const fn places(&self, bytes: u64) -> u64 {
-        match self.len.checked_div(bytes) {
+        match self.len.checked_div(self.step(bytes)) {
             Some(places) if places > 0 => places,
             _ => 1,
+        }
+    }
+
+    /// From the start of one place to that of the next.
+    #[must_use]
+    pub const fn step(&self, bytes: u64) -> u64 {
+        match self.pattern {
+            Pattern::Strided(stride) if stride > bytes => stride,
+            _ => bytes,
         }
     }
 }

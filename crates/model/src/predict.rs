@@ -46,6 +46,8 @@ pub enum Bound {
     Interrupt,
     /// The user's clock behind a queue.
     Queue,
+    /// Translations that the IOMMU walks its tables for.
+    Translation,
 }
 
 impl Bound {
@@ -71,6 +73,7 @@ impl Bound {
             Bound::Descriptors => "descriptors over their latency",
             Bound::Interrupt => "the interrupt and the thread it wakes",
             Bound::Queue => "the user's clock behind a queue",
+            Bound::Translation => "translations that are walked for",
         }
     }
 }
@@ -110,6 +113,15 @@ pub struct Prediction {
 /// ```
 #[must_use]
 pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
+    let said = predict_warm(platform, plan)?;
+    // Formulas know of walks for what never stays known, and of no first ones; nor do those of calls know of any.
+    let calls = plan.lanes.iter().flat_map(|lane| &lane.body).any(|op| matches!(op, Op::Dma(_) | Op::Relay(_)));
+    let is_cold = platform.iommu.is_some() && (plan.warmup_passes == 0 || calls);
+    Some(if is_cold { Prediction { lead: 1.0, ..said } } else { said })
+}
+
+/// The same, once all translations are known that stay so.
+fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
     let (lane, others) = plan.lanes.split_first().filter(|_| plan.before.is_empty())?;
     if !others.is_empty() {
         let call = |lane: &Lane| if let [Op::Dma(call)] = lane.body[..] { Some(call) } else { None };

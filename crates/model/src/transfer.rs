@@ -30,6 +30,7 @@ mod pools;
 mod root_complex;
 mod terms;
 mod threads;
+mod translation;
 mod write_read;
 
 pub(crate) use asked::{Asked, Notice, Shared, asked};
@@ -203,6 +204,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
         let is_whole = transfer.verb == Verb::Store || transfer.under_way.is_none() || sum.requests == taken_apart;
         (way.terms(&sum, scale), is_whole.then_some(sum)?)
     };
+    let largest = way.translated(largest, all, one_by_one);
     let delivered_ns = start + largest.ns;
     let pieces = way.pieces(taken_apart - 1)?;
     let (first, last_piece) = (pieces.first()?, *pieces.last()?);
@@ -393,7 +395,7 @@ impl<'a> Way<'a> {
         let on_links = self.path.unloaded(self.header_dw, payload);
         let egress = self.platform.endpoint.egress_ns.value;
         let (beats, at_end) = match self.transfer.partner {
-            Partner::Host => (Ticks::ZERO, self.memory()?.write_ns.value),
+            Partner::Host => (Ticks::ZERO, self.lookup() + self.memory()?.write_ns.value),
             Partner::Peer { bar, .. } => {
                 (Way::region_beats(self.region(bar, chunk)?, chunk), self.platform.endpoint.ingress_ns.value)
             }
@@ -403,7 +405,7 @@ impl<'a> Way<'a> {
         // What a packet leaves free before the next one starts is no part of the last one's way.
         let before_link = Ticks(way.0.saturating_sub(link.0));
         let at_region = Ticks::ZERO;
-        let held = if self.transfer.partner == Partner::Host { Ticks::ZERO } else { at_end + beats };
+        let held = if self.transfer.partner == Partner::Host { self.lookup() } else { at_end + beats };
         let queued = Queued::writes(self.platform, self.transfer.partner, chunk.bytes);
         let (root_reads, root_loops, root_loop, root_way) = (0, Ticks::ZERO, Ticks::ZERO, way);
         let besides_region = way;
@@ -433,7 +435,13 @@ impl<'a> Way<'a> {
         let (to, at_end, region, behind, rcb) = match self.transfer.partner {
             Partner::Host => {
                 let rcb = Rcb::new(self.platform.link.rcb_bytes.value)?;
-                (Path::up(self.platform, self.transfer.card)?, self.memory_read(chunk)?, None, Ticks::ZERO, rcb)
+                (
+                    Path::up(self.platform, self.transfer.card)?,
+                    self.lookup() + self.memory_read(chunk)?,
+                    None,
+                    Ticks::ZERO,
+                    rcb,
+                )
             }
             Partner::Peer { card, bar } => {
                 let region = self.region(bar, chunk)?;
@@ -498,7 +506,7 @@ impl<'a> Way<'a> {
         let packets = Packets::of(payloads.iter().copied());
         let taken = taken.max(until_data + self.last_completion(packets) + shortest?);
         let held = match self.transfer.partner {
-            Partner::Host => Ticks::ZERO,
+            Partner::Host => self.lookup(),
             // It leaves the root complex with the last read made of it.
             Partner::Peer { .. } if self.is_split_at_root() => {
                 self.platform.root_complex.peer_forward_ns.value + left.last().copied()?

@@ -10,6 +10,7 @@
 mod check;
 mod draft;
 mod fifos;
+mod iommu;
 mod mailbox;
 pub mod memcpy;
 pub mod memory_type;
@@ -32,8 +33,8 @@ pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Core, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, Forwarding, Link, Memory,
-    MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Slot, Switch, WcPartialFlush,
+    Bar, Core, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, Forwarding, Iommu, Link,
+    Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Slot, Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -57,6 +58,8 @@ pub struct Platform {
     pub root_complex: RootComplex,
     /// Host memory as devices meet it; `None` if no device reads or writes it.
     pub memory: Option<Memory>,
+    /// What translates devices' addresses; `None` if nothing does.
+    pub iommu: Option<Iommu>,
     /// The link between an endpoint and what it hangs on.
     pub link: Link,
     /// The endpoint.

@@ -2,13 +2,14 @@
 
 use crate::check::{Tree, check, check_ports, check_timeouts};
 use crate::fifos::check_fifos;
+use crate::iommu::check_iommu;
 use crate::msi_x::check_msi_x;
 use crate::read::{Notes, cut, of_defaults, said};
 use crate::registers::check_registers;
 use crate::spec::{Key, Kind, Raw, check_faults};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, Param, Platform,
-    PlatformError, Port, Problem, Region, Registers, RootComplex, Slot, Switch,
+    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin, Param,
+    Platform, PlatformError, Port, Problem, Region, Registers, RootComplex, Slot, Switch,
 };
 
 /// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
@@ -56,6 +57,7 @@ fn replaced(
         Driver::PATH => Driver::KEYS,
         RootComplex::PATH => RootComplex::KEYS,
         Memory::PATH => Memory::KEYS,
+        Iommu::PATH => Iommu::KEYS,
         Link::PATH => Link::KEYS,
         Endpoint::PATH => Endpoint::KEYS,
         Dma::PATH => Dma::KEYS,
@@ -88,6 +90,7 @@ fn replaced(
         Driver::PATH => changed.driver.as_mut().is_some_and(|driver| driver.set(key, &raw, origin)),
         RootComplex::PATH => changed.root_complex.set(key, &raw, origin),
         Memory::PATH => changed.memory.as_mut().is_some_and(|memory| memory.set(key, &raw, origin)),
+        Iommu::PATH => changed.iommu.as_mut().is_some_and(|iommu| iommu.set(key, &raw, origin)),
         Link::PATH => changed.link.set(key, &raw, origin),
         Endpoint::PATH => changed.endpoint.set(key, &raw, origin),
         Dma::PATH => changed.dma.as_mut().is_some_and(|dma| dma.set(key, &raw, origin)),
@@ -138,6 +141,7 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
     match section {
         Driver::PATH if platform.driver.is_none() => missing(section, Driver::TEXTS, Driver::KEYS),
         Memory::PATH if platform.memory.is_none() => missing(section, Memory::TEXTS, Memory::KEYS),
+        Iommu::PATH if platform.iommu.is_none() => missing(section, Iommu::TEXTS, Iommu::KEYS),
         Fifos::PATH if platform.fifos.is_none() => missing(section, Fifos::TEXTS, Fifos::KEYS),
         MsiX::PATH if platform.msi_x.is_none() => missing(section, MsiX::TEXTS, MsiX::KEYS),
         Registers::PATH if platform.registers.is_none() => missing(section, Registers::TEXTS, Registers::KEYS),
@@ -212,6 +216,7 @@ fn checked(changed: Platform) -> Result<Platform, PlatformError> {
     check_timeouts(&changed, &mut notes);
     check_faults(&changed, &mut notes);
     check_fifos(&changed, &mut notes);
+    check_iommu(&changed, &mut notes);
     check_msi_x(&changed, &mut notes);
     check_registers(&changed, &mut notes);
     let mut problems = notes.problems();
@@ -243,6 +248,7 @@ pub(crate) fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)>
         Driver::PATH => platform.driver.as_ref()?.each(&mut visit),
         RootComplex::PATH => platform.root_complex.each(&mut visit),
         Memory::PATH => platform.memory.as_ref()?.each(&mut visit),
+        Iommu::PATH => platform.iommu.as_ref()?.each(&mut visit),
         Link::PATH => platform.link.each(&mut visit),
         Endpoint::PATH => platform.endpoint.each(&mut visit),
         Dma::PATH => platform.dma.as_ref()?.each(&mut visit),

@@ -3,11 +3,12 @@
 use crate::check::{Tree, check, check_ports, check_timeouts};
 use crate::draft::Unknown;
 use crate::fifos::check_fifos;
+use crate::iommu::check_iommu;
 use crate::msi_x::check_msi_x;
 use crate::registers::check_registers;
 use crate::spec::{Key, Kind, Raw, Value, check_faults};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, Param,
+    Bar, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin, Param,
     Platform, Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
 };
 use lanemark_units::{format_size, parse_size};
@@ -496,6 +497,7 @@ const TOP: &[&str] = &[
     "driver",
     "root_complex",
     "memory",
+    "iommu",
     "link",
     "endpoint",
     "dma",
@@ -525,6 +527,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let driver = one_or_none(table, Driver::PATH, notes, Driver::read);
     let root_complex = one(table, RootComplex::PATH, notes, RootComplex::read);
     let memory = one_or_none(table, Memory::PATH, notes, Memory::read);
+    let iommu = one_or_none(table, Iommu::PATH, notes, Iommu::read);
     let link = one(table, Link::PATH, notes, Link::read);
     let endpoint = one(table, Endpoint::PATH, notes, Endpoint::read);
     let dma = one_or_none(table, Dma::PATH, notes, Dma::read);
@@ -553,6 +556,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         driver: driver.ok()?,
         root_complex: root_complex?,
         memory: memory.ok()?,
+        iommu: iommu.ok()?,
         link: link?,
         endpoint: endpoint?,
         dma: dma.ok()?,
@@ -572,6 +576,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     check_timeouts(&platform, notes);
     check_faults(&platform, notes);
     check_fifos(&platform, notes);
+    check_iommu(&platform, notes);
     check_msi_x(&platform, notes);
     check_registers(&platform, notes);
     Some(platform)

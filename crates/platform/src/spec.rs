@@ -291,6 +291,7 @@ mod bar;
 mod dma_way;
 mod driver;
 mod fifos;
+mod iommu;
 mod memory;
 mod msi_x;
 mod raw;
@@ -301,6 +302,7 @@ pub use bar::Bar;
 pub use dma_way::{DmaRead, DmaWay, DmaWrite};
 pub use driver::Driver;
 pub use fifos::Fifos;
+pub use iommu::Iommu;
 pub use memory::Memory;
 pub use msi_x::MsiX;
 pub use registers::Registers;
@@ -549,6 +551,7 @@ impl crate::Platform {
         if let Some(memory) = &self.memory {
             memory.each(&mut visit);
         }
+        self.iommu.iter().for_each(|iommu| iommu.each(&mut visit));
         self.link.each(&mut visit);
         self.endpoint.each(&mut visit);
         if let Some(dma) = &self.dma {
@@ -573,11 +576,12 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 18] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 19] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
         (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
         (Memory::PATH, Memory::TEXTS, Memory::KEYS),
+        (Iommu::PATH, Iommu::TEXTS, Iommu::KEYS),
         (Link::PATH, Link::TEXTS, Link::KEYS),
         (Endpoint::PATH, Endpoint::TEXTS, Endpoint::KEYS),
         (Dma::PATH, Dma::TEXTS, Dma::KEYS),
@@ -623,6 +627,12 @@ mod tests {
         "root_complex.peer_tags",
         "root_complex.peer_in_order",
         "memory.odd_end_completion",
+        "iommu.iotlb_entries",
+        "iommu.iotlb_ways",
+        "iommu.iotlb_index_bit",
+        "iommu.walk_reads",
+        "iommu.walk_cache_entries",
+        "iommu.walkers",
         "link.generation",
         "link.posted_header_credits",
         "link.posted_data_credits",

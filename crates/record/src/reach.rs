@@ -12,6 +12,9 @@ pub struct Reach {
     pub window_bytes: Option<u64>,
     /// Whether transfers begin anywhere in them, instead of one behind the other.
     pub is_random: bool,
+    /// From the start of one transfer to that of the next in them, where that is not the end of the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stride_bytes: Option<u64>,
     /// Transfers under way at once, at the most.
     pub outstanding: Option<u32>,
     /// Channels of each card that its transfers are dealt to, or that threads call its driver on, one each.
@@ -19,6 +22,17 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// Whether all that was asked for is so; what nobody asked for may be anything.
+    #[must_use]
+    pub fn is_as_asked(&self, asked: &Reach) -> bool {
+        let Reach { window_bytes, is_random, stride_bytes, outstanding, channels } = *asked;
+        (window_bytes.is_none() || window_bytes == self.window_bytes)
+            && (!is_random || self.is_random)
+            && (stride_bytes.is_none() || stride_bytes == self.stride_bytes)
+            && (outstanding.is_none() || outstanding == self.outstanding)
+            && (channels.is_none() || channels == self.channels)
+    }
+
     /// Whether nobody asked for anything.
     #[must_use]
     pub fn is_usual(&self) -> bool {
@@ -30,6 +44,9 @@ impl std::fmt::Display for Reach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.is_random {
             f.write_str(", at random")?;
+        }
+        if let Some(bytes) = self.stride_bytes {
+            write!(f, ", every {}", format_size(bytes))?;
         }
         if let Some(bytes) = self.window_bytes {
             write!(f, ", in {}", format_size(bytes))?;
@@ -51,8 +68,12 @@ mod tests {
 
     #[test]
     fn a_reach_reads_as_what_was_asked_for() {
-        let reach = Reach { window_bytes: Some(65536), is_random: true, outstanding: Some(4), channels: Some(2) };
+        let window_bytes = Some(65536);
+        let reach =
+            Reach { window_bytes, is_random: true, stride_bytes: None, outstanding: Some(4), channels: Some(2) };
         assert_eq!(reach.to_string(), ", at random, in 64KiB, 4 outstanding, on 2 channels");
+        let apart = Reach { window_bytes, stride_bytes: Some(4096), ..Reach::default() };
+        assert_eq!(apart.to_string(), ", every 4KiB, in 64KiB");
         let one = Reach { channels: Some(1), ..Reach::default() };
         assert_eq!(one.to_string(), ", on 1 channel");
         assert!(!Reach { is_random: true, ..Reach::default() }.is_usual());

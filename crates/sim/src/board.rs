@@ -36,6 +36,7 @@ use crate::part::credit::Cost;
 use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::endpoint::{Accepted, Endpoint, Region};
 use crate::part::intake::Intake;
+use crate::part::iommu::{self, Iommu};
 use crate::part::job::Job;
 use crate::part::last_level_cache::LastLevelCache;
 use crate::part::link::{Crossed, Transmitter};
@@ -117,6 +118,7 @@ pub struct Board {
     root_routes: Routes,
     peers: PeerForwarder,
     intake: Intake,
+    iommu: Option<Iommu>,
     /// What is lent to devices, and which lines of it are in the last-level cache.
     memory: Memory,
     cache: LastLevelCache,
@@ -199,6 +201,7 @@ impl Board {
             waiting_requests: 0,
             peers: PeerForwarder::new(peers_of(platform), root_ports.len()),
             intake: Intake::new(platform.root_complex.request_ns.value, root_ports.len()),
+            iommu: iommu::Spec::of(platform).map(|spec| Iommu::new(spec, root_ports.len())),
             roots: root_ports.into_iter().map(|port| Root { port, upstream: Wire::default() }).collect(),
             root_routes,
             memory: Memory::default(),
@@ -518,7 +521,8 @@ impl Board {
         }
         let links = self.directions.iter().map(|direction| direction.transmitter.quiet_at());
         let roots = self.roots.iter().map(|root| root.port.quiet_at());
-        let quiet_at = links.chain(roots).fold(self.intake.quiet_at(), Ticks::max);
+        let others = self.intake.quiet_at().max(self.iommu.as_ref().map_or(Ticks::ZERO, Iommu::quiet_at));
+        let quiet_at = links.chain(roots).fold(others, Ticks::max);
         self.now = self.now.max(quiet_at);
     }
 
@@ -557,6 +561,7 @@ impl Board {
             Port::Completions => self.complete(),
             Port::Peers => self.take_peers(),
             Port::Intake => self.take_in(),
+            Port::Iommu => self.translate(),
             Port::Accept(card) => self.accept(card),
             Port::Issue(card) => self.issue(card),
             Port::Data(card) => self.take_data(card),

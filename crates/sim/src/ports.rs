@@ -20,6 +20,8 @@ pub(crate) enum Port {
     Peers,
     /// What comes up to a root complex that takes one request at a time.
     Intake,
+    /// What waits for its translation.
+    Iommu,
     /// The receive buffer of an endpoint.
     Accept(usize),
     /// The next request of an endpoint's DMA engine.
@@ -43,6 +45,7 @@ pub(crate) struct Places {
     completions: usize,
     peers: usize,
     intake: usize,
+    iommu: usize,
     endpoints: usize,
     regions: usize,
     timeouts: usize,
@@ -76,6 +79,8 @@ impl Places {
         table.push(Port::Peers);
         let intake = table.len();
         table.push(Port::Intake);
+        let iommu = table.len();
+        table.push(Port::Iommu);
         let at_endpoints = table.len();
         for card in 0..endpoints {
             table.extend([Port::Accept(card), Port::Issue(card), Port::Data(card), Port::Carry(card)]);
@@ -85,7 +90,8 @@ impl Places {
         table.push(Port::Timeouts);
         let endpoints = at_endpoints;
         let root_ports = at_root;
-        let places = Places { requests, send, root_ports, completions, peers, intake, endpoints, regions, timeouts };
+        let places =
+            Places { requests, send, root_ports, completions, peers, intake, iommu, endpoints, regions, timeouts };
         (places, table)
     }
 
@@ -103,6 +109,7 @@ impl Places {
             Port::Completions => self.completions,
             Port::Peers => self.peers,
             Port::Intake => self.intake,
+            Port::Iommu => self.iommu,
             Port::Accept(card) => of_endpoint(card),
             Port::Issue(card) => of_endpoint(card) + 1,
             Port::Data(card) => of_endpoint(card) + 2,

@@ -25,11 +25,11 @@ pub(super) fn cached(platform: &Platform, transfer: &Transfer, base: u64) -> Ran
 fn touched(transfer: &Transfer, base: u64, transfers: u64) -> Range<u64> {
     let places = transfer.window.places(transfer.bytes);
     let met = match transfer.window.pattern {
-        Pattern::Sequential => transfers.min(places),
+        Pattern::Sequential | Pattern::Strided(_) => transfers.min(places),
         Pattern::Random => places,
     };
     let start = base.saturating_add(transfer.window.offset);
-    start..start.saturating_add(met.saturating_mul(transfer.bytes))
+    start..start.saturating_add(met.saturating_mul(transfer.window.step(transfer.bytes)))
 }
 
 impl Way<'_> {

@@ -13,7 +13,13 @@ pub fn whole_record() -> Record {
         access: "memcpy".to_owned(),
         fence: Some("sfence".to_owned()),
         through: "user".to_owned(),
-        reach: Reach { window_bytes: Some(1 << 20), is_random: true, outstanding: Some(4), channels: Some(2) },
+        reach: Reach {
+            window_bytes: Some(1 << 20),
+            is_random: true,
+            stride_bytes: Some(4096),
+            outstanding: Some(4),
+            channels: Some(2),
+        },
     };
     let summary = Summary {
         count: 3,

@@ -2,11 +2,12 @@
 
 use super::{Board, FIRST_CARD};
 use crate::part::intake::Taken;
+use crate::part::iommu::{Iommu, Translated};
 use crate::part::link::Sent;
 use crate::part::root_port::Notice;
 use crate::ports::{Port, root_input};
 use crate::tlp::Tlp;
-use lanemark_machine::{Partner, Transfer, Verb};
+use lanemark_machine::{Cause, Partner, Transfer, Verb};
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 
@@ -32,9 +33,33 @@ impl Board {
         self.set(Port::Intake, due);
     }
 
-    /// What came up to a root port at `at`, and may have waited since, goes where it is for.
+    /// What came up to a root port at `at`, and may have waited since, is translated if anything is.
     #[inline]
     fn admit(&mut self, port: usize, at: Ticks, waited: bool, tlp: Tlp) {
+        let because = if waited { Some(Cause::RootComplex) } else { None };
+        let Some(iommu) = &mut self.iommu else { return self.pass(port, at, because, tlp) };
+        iommu.receive(at, port, because, tlp);
+        let due = iommu.due().max(self.now);
+        self.set(Port::Iommu, due);
+    }
+
+    /// The IOMMU looks up what has come to it, and what it knows goes on.
+    #[inline(never)]
+    pub(super) fn translate(&mut self) {
+        let now = self.now;
+        if let Some(iommu) = &mut self.iommu {
+            iommu.look(now);
+        }
+        while let Some(Translated { port, because, tlp }) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
+            self.pass(port, now, because, tlp);
+        }
+        let due = self.iommu.as_ref().map_or(Ticks::NEVER, Iommu::due);
+        self.set(Port::Iommu, due);
+    }
+
+    /// What came up to a root port goes at `at` where it is for; `because` says why no earlier.
+    #[inline]
+    fn pass(&mut self, port: usize, at: Ticks, because: Option<Cause>, tlp: Tlp) {
         let is_completion = tlp.kind.class() == FlowClass::Completion;
         if is_completion && tlp.requester < FIRST_CARD || tlp.requester == super::OUTSIDE {
             let pushed_until = self.roots[port].port.pushed_until();
@@ -48,7 +73,7 @@ impl Board {
         if is_completion {
             return self.lose(2 * port + 1, &tlp);
         }
-        self.roots[port].port.receive(at, waited, tlp);
+        self.roots[port].port.receive(at, because, tlp);
         let due = self.roots[port].port.accept_due();
         self.set(Port::Take(port), due);
     }
@@ -56,7 +81,7 @@ impl Board {
     /// What a card is to read of host memory, a core has just written, from its start to its end.
     pub(super) fn fill_cache(&mut self, transfer: &Transfer) {
         if self.cache.is_there() && (transfer.partner, transfer.verb) == (Partner::Host, Verb::Load) {
-            let bytes = transfer.window.places(transfer.bytes).saturating_mul(transfer.bytes);
+            let bytes = transfer.window.places(transfer.bytes).saturating_mul(transfer.window.step(transfer.bytes));
             self.cache.write(self.lent_at.saturating_add(transfer.window.offset), bytes);
         }
     }

@@ -43,6 +43,7 @@ impl Board {
             intake,
             memory: _,
             cache: _,
+            iommu: _,
             directions,
             ports: _,
             switches: _,
@@ -171,6 +172,9 @@ impl Board {
             return Some(Unsteady::Faults);
         }
         let engines = || self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
+        if self.iommu.is_some() {
+            return Some(Unsteady::Translated);
+        }
         if engines().any(DmaEngine::is_joined) {
             return Some(Unsteady::Relayed);
         }

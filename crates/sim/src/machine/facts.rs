@@ -47,6 +47,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
             cards: platform.cards(),
             lent_bytes: platform.bytes_for_plans(),
             has_driver: (0..platform.cards()).all(|card| platform.mailbox(card, 0).is_some()),
+            page_bytes: platform.iommu.as_ref().map(|iommu| iommu.page_bytes.value),
             tags: dma.tags.value,
             channels: dma.channels.value,
             relays_at: relays_at(platform),

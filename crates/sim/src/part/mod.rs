@@ -14,6 +14,7 @@ pub mod fifo;
 pub mod input;
 pub mod intake;
 pub mod interconnect;
+pub mod iommu;
 pub mod job;
 pub mod last_level_cache;
 pub mod link;

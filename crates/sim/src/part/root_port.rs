@@ -74,8 +74,8 @@ pub struct Notice {
 struct Received {
     /// When it is taken.
     taken: Ticks,
-    /// Whether it waits for those before it.
-    waits: bool,
+    /// Why no earlier.
+    because: Cause,
     tlp: Tlp,
 }
 
@@ -148,9 +148,10 @@ impl RootPort {
         self.seen.iter().filter(move |([other, _], ..)| *other == requester)
     }
 
-    /// A request is checked at `at`, and may have waited before. It may be told so before that time: requests come in order.
+    /// A request is checked at `at`, and `because` says why no earlier, if it waited. It may be told so before that time: requests
+    /// come in order.
     #[inline]
-    pub fn receive(&mut self, at: Ticks, waited: bool, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, because: Option<Cause>, tlp: Tlp) {
         let (next, pace) = match tlp.kind {
             TlpKind::MRd => (&mut self.next_read, self.spec.read_request),
             _ => (&mut self.next_write, self.spec.write_tlp),
@@ -161,7 +162,8 @@ impl RootPort {
         if tlp.kind == TlpKind::MWr {
             self.pushed_until = taken + self.spec.write;
         }
-        self.requests.push_back(Received { taken, waits: waited || taken > at, tlp });
+        let because = if taken > at { Cause::RootComplex } else { because.unwrap_or(Cause::Credit) };
+        self.requests.push_back(Received { taken, because, tlp });
     }
 
     /// Until when a completion that came behind all of this waits for the writes before it.
@@ -195,7 +197,7 @@ impl RootPort {
         cache: &mut LastLevelCache,
         slab: &mut Slab,
     ) -> Option<(Cost, Cause)> {
-        let Received { tlp, waits, .. } = *self.requests.front()?;
+        let Received { tlp, because, .. } = *self.requests.front()?;
         self.requests.pop_front();
         let offset = tlp.address.wrapping_sub(self.spec.address);
         let is_lent = self.is_lent(&tlp);
@@ -216,7 +218,7 @@ impl RootPort {
                     let (requester, channel) = (tlp.requester, tlp.tag);
                     self.notice = Some(Notice { requester, channel, taken: now, known: seen, interrupts: false });
                     slab.give_back(tlp.payload);
-                    return Some((Cost::of(&tlp), if waits { Cause::RootComplex } else { Cause::Credit }));
+                    return Some((Cost::of(&tlp), because));
                 }
                 cache.write(tlp.address + skip as u64, len as u64);
                 match self.seen.iter_mut().find(|(other, ..)| *other == [tlp.requester, tlp.tag]) {
@@ -233,7 +235,7 @@ impl RootPort {
             _ => self.refuse(&tlp),
         }
         slab.give_back(tlp.payload);
-        Some((Cost::of(&tlp), if waits { Cause::RootComplex } else { Cause::Credit }))
+        Some((Cost::of(&tlp), because))
     }
 
     /// When the next read's data have come from memory.
@@ -308,9 +310,9 @@ impl RootPort {
             refused,
         } = self;
         view.count(requests.len());
-        for Received { taken, waits, tlp } in requests {
+        for Received { taken, because, tlp } in requests {
             view.moment(taken);
-            view.flag(*waits);
+            view.count(because.index());
             view.tlp(tlp);
         }
         view.time(next_read);

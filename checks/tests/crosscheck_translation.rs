@@ -1,0 +1,159 @@
+//! Do the formulas and the simulation agree on what an IOMMU takes? As `crosscheck_transfers.rs`, on platforms of which that is
+//! drawn.
+
+mod drawn;
+
+use drawn::{Random, set};
+use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_model::{Bound, Prediction, predict};
+use lanemark_platform::{Iommu, PRESETS, Platform};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+
+/// As in `crosscheck_transfers.rs`.
+const ROUNDING: f64 = 0.001;
+const CLEAR: f64 = 1.25;
+const AGREE: f64 = 0.02;
+
+/// A preset with an IOMMU of which every number is drawn.
+fn platform(random: &mut Random) -> Platform {
+    let name = random.pick(&["card-gen5-x16", "rosta-virtex7"]);
+    let preset = PRESETS.iter().find(|preset| preset.name == name).unwrap();
+    let ways = random.pick(&[1, 2, 4, 8]);
+    let sets = random.pick(&[1, 2, 16, 64, 256]);
+    let (page_bits, page) = random.pick(&[(12, 4096_u64), (12, 4096), (21, 2 << 20)]);
+    let index_bit = page_bits + random.pick(&[0, 0, 1, 3]);
+    let number = |random: &mut Random, most: f64| (random.between(1.0, most) * 4.0).round() / 4.0;
+    let (lookup, read, interval) = (number(random, 50.0), number(random, 500.0), number(random, 900.0));
+    let interval = if random.below(2) == 0 { 0.0 } else { interval };
+    let (reads, blocks, walkers) = (1 + random.below(5), random.pick(&[0, 1, 2, 16]), random.pick(&[1, 2, 4]));
+    let entries = ways * sets;
+    let section = format!(
+        r#"
+[iommu]
+page_bytes = {{ value = {page}, assumed = "drawn" }}
+iotlb_entries = {{ value = {entries}, assumed = "drawn" }}
+iotlb_ways = {{ value = {ways}, assumed = "drawn" }}
+iotlb_index_bit = {{ value = {index_bit}, assumed = "drawn" }}
+lookup_ns = {{ value = {lookup}, assumed = "drawn" }}
+walk_reads = {{ value = {reads}, assumed = "drawn" }}
+walk_read_ns = {{ value = {read}, assumed = "drawn" }}
+walk_cache_entries = {{ value = {blocks}, assumed = "drawn" }}
+walkers = {{ value = {walkers}, assumed = "drawn" }}
+walk_interval_ns = {{ value = {interval}, assumed = "drawn" }}
+
+[link]"#
+    );
+    let text = preset.text.replacen("[link]", &section, 1);
+    let mut platform = Platform::parse(name, &text).unwrap_or_else(|error| panic!("{error}"));
+    platform.link.skp.value = false;
+    platform.fifos = None;
+    // Each request that waits has some of them.
+    for key in ["root_complex.posted_header_credits", "root_complex.nonposted_header_credits"] {
+        set(&mut platform, key, random.pick(&[4.0, 8.0, 127.0]));
+    }
+    platform
+}
+
+/// What was drawn.
+fn numbers(platform: &Platform) -> String {
+    let keys = Iommu::KEYS.iter().map(|key| {
+        let number = platform.number(&format!("iommu.{}", key.name));
+        format!("{} {}", key.name, number.map_or(f64::NAN, |number| number.0))
+    });
+    keys.collect::<Vec<_>>().join(", ")
+}
+
+/// The last of three rounds over a window, and what the formula says of it.
+fn ask(platform: &Platform, transfer: Transfer) -> Option<(f64, Prediction)> {
+    let plan = Plan {
+        lanes: vec![Lane { core: 0, body: vec![Op::Transfer(transfer)] }],
+        timeout: Ticks::whole_ns(1_000_000_000_000),
+        warmup_passes: 2,
+        ..Plan::on_one_core(Vec::new(), 1)
+    };
+    let said = predict(platform, &plan)?;
+    let mut samples = Samples::wanted(1);
+    SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    assert!(samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes), "{plan:?}");
+    Some((samples.taken[0].delivered.as_ns(), said))
+}
+
+/// Once round a window of so many places.
+fn round(random: &mut Random, platform: &Platform, verb: Verb, bytes: u64) -> Transfer {
+    let page = platform.iommu.as_ref().unwrap().page_bytes.value;
+    let entries = u64::from(platform.iommu.as_ref().unwrap().iotlb_entries.value);
+    let stride = random.pick(&[page, page, 2 * page, page / 2, page / 8]);
+    let room = platform.memory.as_ref().unwrap().size_bytes.value / 2;
+    // Around what it has room for, mostly.
+    let places = match random.below(3) {
+        0 => 1 + random.below(2 * entries),
+        1 => entries * page / stride + random.below(3),
+        _ => 1 + random.below(2000),
+    };
+    let (stride, places) = (stride.max(bytes), places.clamp(1, (room / stride).min(3000)));
+    let offset = random.pick(&[0, 0, 64, page / 2 / 64 * 64]);
+    let window = Window { offset, len: places * stride, pattern: Pattern::Strided(stride) };
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: places, window, under_way: None }
+}
+
+#[test]
+fn one_read_at_a_time_takes_as_long_as_the_formula_says_whether_its_page_is_known_or_walked_for() {
+    let mut random = Random(61);
+    let (mut asked, mut missed, mut paced) = (0, 0, 0);
+    for number in 0..600 {
+        let platform = platform(&mut random);
+        let bytes = random.pick(&[4, 64]);
+        let transfer = Transfer { under_way: Some(1), ..round(&mut random, &platform, Verb::Load, bytes) };
+        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
+        let alone = Transfer { count: 1, window: Window { len: bytes, ..transfer.window }, ..transfer };
+        let (_, known) = ask(&platform, alone).unwrap();
+        let each = said.delivered_ns / transfer.count as f64 / known.delivered_ns;
+        let few_ticks = 24.0 / Ticks::PER_NS as f64 * transfer.count as f64;
+        let later = simulated - said.delivered_ns;
+        // Then a walk waits for the one before, and there is a bound only.
+        let is_paced = platform.number("iommu.walk_interval_ns").is_some_and(|(ns, _)| ns > known.delivered_ns);
+        assert!(
+            later.abs() <= few_ticks || is_paced && later > 0.0,
+            "case {number}: {simulated} and {said:?}: {transfer:?} on {}, {}",
+            platform.name,
+            numbers(&platform)
+        );
+        asked += 1;
+        missed += u32::from(each > 1.01);
+        paced += u32::from(is_paced);
+    }
+    assert!(asked > 550 && missed > 150 && missed < asked - 150, "{asked}, {missed} of them missed");
+    assert!(paced < 60, "{paced} of {asked}");
+}
+
+#[test]
+fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+    let mut random = Random(67);
+    let (mut clear, mut walking, mut failures) = (0, 0, Vec::new());
+    for number in 0..1500 {
+        let platform = platform(&mut random);
+        let bytes = random.pick(&[64, 512, 4096, 10_000]);
+        let verb = random.pick(&[Verb::Load, Verb::Store]);
+        let whole = round(&mut random, &platform, verb, bytes);
+        // Once round, or less, or more.
+        let count = random.pick(&[whole.count, whole.count, whole.count.div_ceil(3), 2 * whole.count + 1]);
+        let transfer = Transfer { count, ..whole };
+        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
+        let first = Transfer { bytes: bytes.min(4096), count: 1, ..transfer };
+        let latency = ask(&platform, first).map_or(0.0, |(_, said)| said.delivered_ns);
+        let later = simulated - said.delivered_ns;
+        let leads = said.lead >= CLEAR;
+        clear += u32::from(leads);
+        walking += u32::from(said.bound == Bound::Translation);
+        if later < -ROUNDING * said.delivered_ns || leads && later > AGREE * said.delivered_ns + latency {
+            failures.push(format!(
+                "case {number}: {simulated} and {said:?}, one {latency}: {transfer:?} on {}, {}",
+                platform.name,
+                numbers(&platform)
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
+    assert!(clear > 150 && walking > 50, "{clear} led, {walking} by walks");
+}

@@ -1,0 +1,144 @@
+//! What an IOMMU takes of requests for host memory.
+//!
+//! A window that is gone over again and again in one order finds all its translations again where each set of the IOTLB has room for
+//! those of the window's pages that fall to it; where a set has not, it finds none of that set, because the one that is needed
+//! next left last. So of `p` pages, `w` of which find no room, each time round takes `w` walks.
+//!
+//! A walk is one read where it is known in which page of the table its last level is, which holds for a block of 512 pages; of
+//! blocks the same is true as of pages.
+
+use super::Way;
+use crate::bounds::Largest;
+use crate::predict::Bound;
+use lanemark_machine::{Partner, Pattern, Verb};
+use lanemark_platform::Iommu;
+use lanemark_units::Ticks;
+use std::collections::BTreeMap;
+
+/// Most places of a window that are looked at one by one.
+const MOST_PLACES: u64 = 1 << 20;
+
+/// What transfers walk for, once everything that stays known is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Walks {
+    /// How many there are.
+    count: f64,
+    /// How long all of them take, one after the other.
+    time_ns: f64,
+    /// Whether that is all of it, and not only the least.
+    is_exact: bool,
+    /// Whether every set has room for all that falls to it.
+    has_room: bool,
+}
+
+impl Way<'_> {
+    /// What translates these requests, if anything does.
+    fn iommu(&self) -> Option<&Iommu> {
+        self.platform.iommu.as_ref().filter(|_| self.transfer.partner == Partner::Host)
+    }
+
+    /// A look in the IOTLB.
+    pub(super) fn lookup(&self) -> Ticks {
+        self.iommu().map_or(Ticks::ZERO, |iommu| iommu.lookup_ns.value)
+    }
+
+    /// The same answer for so many transfers with what is translated for them; `one_by_one` if none begins before the last is over.
+    pub(super) fn translated(&self, largest: Largest, transfers: u64, one_by_one: bool) -> Largest {
+        let Some(iommu) = self.iommu() else { return largest };
+        let walks = self.walks(iommu, transfers, if one_by_one { 0 } else { self.most_waiting() });
+        let interval_ns = iommu.walk_interval_ns.value.as_ns();
+        let begun = Largest::of([(Bound::Translation, (walks.count - 1.0).max(0.0) * interval_ns)]);
+        if one_by_one && self.is_one_request_each() {
+            // Nothing else goes on meanwhile, and no walk waits for the one before, if that has begun long ago.
+            let walked = largest.then(&Largest::of([(Bound::Translation, walks.time_ns)]));
+            let is_free = walks.count == 0.0 || interval_ns * transfers as f64 <= largest.ns;
+            return if walks.is_exact && is_free { walked } else { walked.or(begun).blurred() };
+        }
+        let walking = Largest::of([(Bound::Translation, walks.time_ns / f64::from(iommu.walkers.value))]);
+        let largest = largest.or(walking.or_again(begun));
+        // What waits behind a walk for another page no term tells of.
+        if walks.has_room { largest } else { largest.blurred() }
+    }
+
+    /// Requests that may wait at the IOMMU at once: each has credits of the root port.
+    fn most_waiting(&self) -> u32 {
+        let root = &self.platform.root_complex;
+        match self.transfer.verb {
+            Verb::Store => root.posted_header_credits.value,
+            Verb::Load => root.nonposted_header_credits.value.min(self.dma.tags.value),
+        }
+    }
+
+    /// What so many transfers walk for, at the least, if so many requests wait at once. Where walks that are under way have not put
+    /// their translations into a set, it still has others; so pages beyond its room and theirs are missed for certain.
+    fn walks(&self, iommu: &Iommu, transfers: u64, waiting: u32) -> Walks {
+        let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
+        let places = window.places(bytes);
+        if window.pattern == Pattern::Random || places > MOST_PLACES || bytes == 0 {
+            return Walks::default();
+        }
+        let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
+        let (known, reads) = (iommu.walk_cache_entries.value as usize, u64::from(iommu.walk_reads.value));
+        let walk_read_ns = iommu.walk_read_ns.value.as_ns();
+        let of_set = in_sets(iommu, &all);
+        // Each page is met once in the first round: a set knew as many as it has room for, at the most.
+        let first = if transfers < places { in_sets(iommu, &self.pages(iommu, transfers)) } else { of_set.clone() };
+        let first: u32 = first.values().map(|pages| pages.saturating_sub(ways)).sum();
+        let first_reads = f64::from(first) * if known == 0 { reads as f64 } else { 1.0 };
+        let room = ways.saturating_add(waiting);
+        let is_missed = |page: &&u64| of_set.get(&set_of(iommu, **page)).is_some_and(|pages| *pages > room);
+        let missed: Vec<u64> = all.iter().filter(is_missed).copied().collect();
+        let mut blocks: Vec<u64> = missed.iter().map(|page| page / Iommu::BLOCK_PAGES).collect();
+        blocks.dedup();
+        let whole = match known {
+            0 => missed.len(),
+            known if blocks.len() > known => blocks.len(),
+            _ => 0,
+        };
+        let all_reads = missed.len() as f64 + (reads - 1) as f64 * whole as f64;
+        let is_exact = transfers.is_multiple_of(places);
+        // Where whole rounds went before, the first one is like the others.
+        let (rounds, first, first_reads) = match (transfers / places, is_exact) {
+            (rounds, true) => (rounds as f64, 0.0, 0.0),
+            (rounds, false) => (rounds.saturating_sub(1) as f64, f64::from(first), first_reads),
+        };
+        Walks {
+            count: first + rounds * missed.len() as f64,
+            time_ns: walk_read_ns * (first_reads + rounds * all_reads),
+            is_exact,
+            has_room: of_set.values().all(|pages| *pages <= ways),
+        }
+    }
+
+    /// The pages of so many transfers, in order.
+    fn pages(&self, iommu: &Iommu, transfers: u64) -> Vec<u64> {
+        let (page, bytes) = (iommu.page_bytes.value, self.transfer.bytes);
+        let mut pages: Vec<u64> = Vec::new();
+        for nth in 0..transfers {
+            let start = self.base.saturating_add(self.transfer.window.place(nth, bytes));
+            let touched = start / page..=start.saturating_add(bytes - 1) / page;
+            let last = pages.last().copied();
+            pages.extend(touched.filter(|page| last != Some(*page)));
+        }
+        pages
+    }
+
+    /// Whether each transfer is one request.
+    fn is_one_request_each(&self) -> bool {
+        let places = self.transfer.window.places(self.transfer.bytes).min(MOST_PLACES);
+        (0..places).all(|nth| self.pieces(nth).is_some_and(|pieces| pieces.len() == 1))
+    }
+}
+
+/// In which set of the IOTLB the translation of a page is.
+fn set_of(iommu: &Iommu, page: u64) -> u64 {
+    let from = iommu.iotlb_index_bit.value.saturating_sub(iommu.page_bytes.value.trailing_zeros());
+    (page >> from) & (iommu.sets() - 1)
+}
+
+/// How many of these fall to each set that any falls to.
+fn in_sets(iommu: &Iommu, pages: &[u64]) -> BTreeMap<u64, u32> {
+    let mut of_set: BTreeMap<u64, u32> = BTreeMap::new();
+    pages.iter().for_each(|page| *of_set.entry(set_of(iommu, *page)).or_default() += 1);
+    of_set
+}
