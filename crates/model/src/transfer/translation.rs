@@ -139,6 +139,8 @@ fn set_of(iommu: &Iommu, page: u64) -> u64 {
 /// How many of these fall to each set that any falls to.
 fn in_sets(iommu: &Iommu, pages: &[u64]) -> BTreeMap<u64, u32> {
     let mut of_set: BTreeMap<u64, u32> = BTreeMap::new();
-    pages.iter().for_each(|page| *of_set.entry(set_of(iommu, *page)).or_default() += 1);
+    for page in pages {
+        *of_set.entry(set_of(iommu, *page)).or_default() += 1;
+    }
     of_set
 }
