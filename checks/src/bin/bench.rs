@@ -12,6 +12,8 @@ mod decode;
 mod fabric;
 #[path = "bench/host.rs"]
 mod host;
+#[path = "bench/iotlb.rs"]
+mod iotlb;
 #[path = "bench/lend.rs"]
 mod lend;
 #[path = "bench/steady.rs"]
@@ -53,7 +55,7 @@ fn main() {
     // `make bench` takes all of them; a name as an argument, one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 11] = [
+    let all: [(&str, &dyn Fn()); 12] = [
         // First: its peak of memory is that of the program so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -63,6 +65,7 @@ fn main() {
         ("predictions", &|| predictions(&card)),
         ("inventory", &inventory),
         ("doctor", &doctor),
+        ("iotlb", &iotlb::iotlb),
         ("lend", &lend::lend),
         ("host", &host::host),
         ("program", &program),

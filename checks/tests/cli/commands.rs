@@ -185,6 +185,30 @@ fn the_host_is_measured_or_absent() {
 }
 
 #[test]
+fn lending_memory_is_timed_where_a_program_runs_and_a_simulation_gives_one_reason() {
+    let folder = Folder::new();
+    let ask = |on: &str, sizes: &str| {
+        folder.run(&["bench", "--on", on, "--question", "dma_map_cost", "--sizes", sizes, "--budget", "0.1", "--json"])
+    };
+    let outcome = ask("card-gen5-x16", "4KiB");
+    assert_eq!(outcome.code, Some(77), "{}", outcome.err);
+    assert_eq!(outcome.err.matches("does not run a program's instructions").count(), 1, "{}", outcome.err);
+    let outcome = ask("host", "5000");
+    if outcome.code == Some(77) {
+        return;
+    }
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    for shown in
+        ["\"through\": \"lend_baseline_free_list\"", "\"access\": \"page_table_deferred\"", "a power of two of bytes"]
+    {
+        assert!(outcome.out.contains(shown), "{shown}:\n{}", outcome.out);
+    }
+    let outcome = ask("host", "33554433");
+    assert_eq!(outcome.code, Some(2), "{}", outcome.err);
+    assert!(outcome.err.contains("ask for at most 33554432"), "{}", outcome.err);
+}
+
+#[test]
 fn two_targets_stand_side_by_side() {
     let folder = Folder::new();
     let outcome = folder.run(&small("bench", "card-gen5-x16", &["--on", "aws-f1"]));

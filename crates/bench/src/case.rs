@@ -1,8 +1,8 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{
-    Access, Clock, Completion, Descriptors, DmaCall, Facts, Fence, Flow, KernelCall, Pattern, Peer, Region, Relay,
-    Share, Span, Transfer, Verb, Width, Window,
+    Access, Clock, Completion, Descriptors, DmaCall, Facts, Fence, Flow, KernelCall, Lend, Means, Pattern, Peer,
+    Region, Relay, Share, Span, Transfer, Verb, Width, Window,
 };
 use lanemark_record::{CorePair, Quantity, Reach, Way};
 use lanemark_units::{BarOffset, MemoryType};
@@ -49,6 +49,8 @@ pub enum Through {
     Clock(Clock),
     /// No bytes: a call of the kernel.
     Kernel(KernelCall),
+    /// No bytes move: memory is lent to a device and taken back.
+    Lend(Means),
     /// No bytes: one core wakes a thread that sleeps on another.
     Wake(CorePair),
     /// A line from core to core and back, or one each way.
@@ -222,6 +224,7 @@ impl Case {
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().all(is_with_host) => lent,
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
             Through::Relay { .. } => facts.dma.map(|dma| dma.lent_bytes / 2).min(region),
+            Through::Lend(_) => Some(Lend::MOST_BYTES),
             _ => region,
         };
         len.unwrap_or(0)
@@ -278,6 +281,7 @@ impl Case {
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
             Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
+            Through::Lend(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
             Through::Wake(_) => return of_nothing("eventfd", "wake"),
         };
         Way {

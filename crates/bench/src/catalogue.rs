@@ -2,7 +2,7 @@
 
 use crate::question::Question;
 use crate::{
-    copy_routines, core_to_core, descriptor_overhead, dma_or_mmio, dma_read_bandwidth, dma_read_latency,
+    copy_routines, core_to_core, descriptor_overhead, dma_map_cost, dma_or_mmio, dma_read_bandwidth, dma_read_latency,
     dma_read_write_mix, dma_write_bandwidth, dma_write_read_latency, doorbell_to_completion, driver_call_overhead,
     fence_cost, interrupt_latency, iotlb_reach, kernel_entry, loaded_latency, mmio_read_bandwidth, mmio_read_latency,
     mmio_write_bandwidth, mmio_write_latency, peer_latency, peer_read_bandwidth, peer_write_bandwidth, relay_bandwidth,
@@ -37,6 +37,7 @@ pub const CATALOGUE: &[Question] = &[
     fence_cost::QUESTION,
     timer_cost::QUESTION,
     kernel_entry::QUESTION,
+    dma_map_cost::QUESTION,
     core_to_core::QUESTION,
     copy_routines::QUESTION,
 ];

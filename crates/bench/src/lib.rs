@@ -17,6 +17,7 @@ mod delivery;
 mod descriptor_overhead;
 mod dma;
 mod dma_call;
+mod dma_map_cost;
 mod dma_or_mmio;
 mod dma_read_bandwidth;
 mod dma_read_latency;

@@ -47,6 +47,12 @@ pub(crate) fn a_driver(facts: &Facts) -> Option<LeftOut> {
     }
 }
 
+/// Cores that run a program: what a library costs is not simulated.
+pub(crate) fn a_program(facts: &Facts) -> Option<LeftOut> {
+    let needs = "a simulated core does not run a program's instructions, and this times a library's: ask a real machine, --on host";
+    (facts.clockwork == Clockwork::Simulated).then(|| all_of_it(needs))
+}
+
 /// Cards that write to each other.
 pub(crate) fn peers(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {

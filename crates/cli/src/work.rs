@@ -144,6 +144,9 @@ fn touched(facts: &Facts, case: &Case) -> String {
     {
         return "the memory that is lent".to_owned();
     }
+    if matches!(case.through, Through::Lend(_)) {
+        return "the longest buffer".to_owned();
+    }
     let region = facts.regions.iter().find(|region| region.at == case.region);
     region.map_or_else(String::new, |region| format!("region {region}"))
 }

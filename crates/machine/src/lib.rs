@@ -1,7 +1,7 @@
 //! The promise: plans in, samples out.
 //!
 //! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences, driver calls,
-//! transfers by a device and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
+//! transfers by a device, memory lent to one and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
 //! a closed set of loops. Time belongs to the machine; the asker never reads a clock.
 //!
 //! Start with [`Machine`], then [`Plan`], then [`Samples`].
@@ -19,6 +19,7 @@ mod error;
 mod facts;
 mod flow;
 mod kernel_call;
+mod lend;
 mod link_use;
 mod mishap;
 mod on_channels;
@@ -40,6 +41,7 @@ pub use error::{MachineError, Unsupported};
 pub use facts::{Clockwork, DmaFacts, Facts, Region, RegionKind};
 pub use flow::{Flow, Peer};
 pub use kernel_call::KernelCall;
+pub use lend::{Invalidation, Lend, Means, Strategy, Table};
 pub use link_use::LinkUse;
 pub use mishap::Mishap;
 pub use on_channels::OnChannels;

@@ -1,6 +1,6 @@
 //! What is to be done, as data.
 
-use crate::{Access, Channel, Clock, DmaCall, Fence, KernelCall, OnChannels, Relay, Transfer, Width, WriteRead};
+use crate::{Access, Channel, Clock, DmaCall, Fence, KernelCall, Lend, OnChannels, Relay, Transfer, Width, WriteRead};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// What to run and how often between two timestamps.
@@ -75,6 +75,8 @@ pub enum Op {
     Clock(Clock),
     /// Enters the kernel, which has nothing to do.
     Kernel(KernelCall),
+    /// Lends memory to a device, and takes it back.
+    Lend(Lend),
     /// Sends a message to the lane that receives on this channel.
     Send(Channel),
     /// Waits for the message of the same place in the sender's body and pass.
@@ -110,6 +112,7 @@ impl Op {
             | Op::Pause(_)
             | Op::Clock(_)
             | Op::Kernel(_)
+            | Op::Lend(_)
             | Op::Send(_)
             | Op::Receive(_) => 0,
         }

@@ -186,6 +186,8 @@ pub struct Way {
     /// `uc`, `wc`, `wt`, `wp` or `wb`; `none` where no memory is touched.
     pub memory_type: String,
     /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...; or the fence, clock or call that is asked about; or,
+    /// where memory is lent, who is told and when it is taken out of reach: `strict`, `deferred`, `page_table_strict`,
+    /// `page_table_deferred`, and `take` for an object of a pool; or,
     /// where devices move the bytes themselves, which way: `host_to_device`, `device_to_host`, or flows: `0:1`,
     /// `0-7:host`.
     pub access: String,
@@ -193,7 +195,7 @@ pub struct Way {
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
+    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
     /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
     /// flows go beside another, it is those that have), `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
     /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
@@ -206,6 +208,9 @@ pub struct Way {
 
 impl std::fmt::Display for Way {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(strategy) = self.through.strip_prefix("lend_") {
+            return write!(f, "{}, {}", strategy.replace('_', " "), self.access.replace('_', " "));
+        }
         if self.memory_type != "none" {
             write!(f, "{} ", self.memory_type.to_uppercase())?;
         }
@@ -352,6 +357,8 @@ mod tests {
         assert_eq!(way("wb", "memcpy", None, "cold"), "WB memcpy, cold");
         assert_eq!(way("wb", "8", None, "one_line"), "WB 8, one line");
         assert_eq!(way("none", "device_to_host", None, "dma"), "device-to-host by DMA");
+        let lent = way("none", "page_table_strict", None, "lend_baseline_free_list");
+        assert_eq!(lent, "baseline free list, page table strict");
         assert_eq!(way("none", "host:0-7:host", None, "dma_relay"), "host:0-7:host by DMA, handed on");
         let asked = way("none", "0:host", None, "dma_fetched_call_interrupt");
         assert_eq!(asked, "0:host by DMA, fetched call, interrupt");

@@ -309,7 +309,9 @@ pub(crate) fn words(name: &str) -> String {
 pub(crate) fn title(question: &str) -> String {
     let words: Vec<String> = question
         .split('_')
-        .map(|word| if ["mmio", "dma", "bar", "iommu"].contains(&word) { word.to_uppercase() } else { word.to_owned() })
+        .map(|word| {
+            if ["mmio", "dma", "bar", "iommu", "iotlb"].contains(&word) { word.to_uppercase() } else { word.to_owned() }
+        })
         .collect();
     let mut text = words.join(" ");
     if let Some(first) = text.get(..1).map(str::to_uppercase) {

@@ -8,7 +8,7 @@ use crate::grid::{Column, Grid, wrap};
 use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
-use lanemark_record::{DoubtKind, Finding, LineFit, Record, Skipped, TargetKind};
+use lanemark_record::{DoubtKind, Finding, LineFit, Quantity, Record, Skipped, TargetKind};
 
 /// Ways up to which all are shown.
 const ALL_UP_TO: usize = 12;
@@ -24,7 +24,7 @@ const WIDE_SPREAD_PERCENT: f64 = 5.0;
 /// `record` for a terminal of `width` characters; without a width nothing is wrapped or left out for it.
 ///
 /// One table per target and question: ways as rows, best first, sizes as columns; then which way to use,
-/// what was skipped, and the warnings. Of many ways only the best and the worst are shown and of many sizes
+/// what was skipped, and the warnings. Of many ways only the best and the worst are shown, but of costs all, and of many sizes
 /// a few, and the text says so; a record file and the page have them all.
 #[must_use]
 pub fn tables(record: &Record, width: Option<u16>) -> String {
@@ -149,7 +149,7 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     let (shape, grid) = Shape::ALL.into_iter().map(of).find(fits).unwrap_or_else(|| of(Shape::BAREST));
     let mut notes = Vec::new();
     let sizes = panel.sizes().len();
-    if panel.lines.len() > ALL_UP_TO {
+    if !has_all(panel) {
         let left_out = panel.lines.len() - BEST - WORST;
         notes.push(format!("{left_out} of {} ways are left out: --json and --html have them all", panel.lines.len()));
     }
@@ -166,6 +166,11 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
         Some(format!("{}: {}", line.name, curve::in_words(curve::buffers(line.largest().answer)?)))
     }));
     (grid, notes)
+}
+
+/// Whether all ways are shown: few, or costs, which are of different things, and not ways to the same.
+fn has_all(panel: &Panel) -> bool {
+    panel.lines.len() <= ALL_UP_TO || panel.quantity == Quantity::Cost
 }
 
 fn grid(panel: &Panel, shape: Shape) -> Grid {
@@ -196,7 +201,7 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (place, line) in panel.lines.iter().enumerate() {
-        if panel.lines.len() <= ALL_UP_TO || place < BEST || place >= panel.lines.len() - WORST {
+        if has_all(panel) || place < BEST || place >= panel.lines.len() - WORST {
             rows.push(row(line));
         } else if place == BEST {
             let mut dots = vec![String::new(); columns.len()];
@@ -445,6 +450,7 @@ fn list(title: &str, lines: &[String], width: Option<u16>) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use lanemark_record::{Answer, Way};
 
     #[test]
     fn pairs_of_cores_are_a_matrix_a_way() {
@@ -545,6 +551,29 @@ Warnings
         let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("WC ")?.split(' ').next()).collect();
         assert_eq!(shown, ["w20", "w19", "w18", "w17", "w16", "w15", "w14", "w13", "w2", "w1"]);
         assert!(text.contains("10 of 20 ways are left out: --json and --html have them all"), "{text}");
+    }
+
+    #[test]
+    fn of_costs_all_ways_are_shown_with_the_spread_of_each_size() {
+        let mut record = fixture::empty();
+        for place in 1..=13_u32 {
+            let through = format!("lend_s{place}");
+            for size_bytes in [4096, 2 << 20] {
+                let way = Way { through: through.clone(), ..fixture::way("none", "page_table_strict", None) };
+                record.answers.push(Answer {
+                    quantity: Quantity::Cost,
+                    latency_ns: lanemark_record::Summary::of(&[f64::from(place), f64::from(place) + 0.5]),
+                    delivered_rate_bytes_per_s: None,
+                    ..fixture::bandwidth("host", way, size_bytes, 0.0)
+                });
+            }
+        }
+        let text = tables(&record, None);
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("strict ") && line.contains(" ±")).collect();
+        assert_eq!(lines.len(), 13, "{text}");
+        assert!(!text.contains("left out"), "{text}");
+        assert_eq!(lines[12].split("  ").next(), Some("s13, page table strict"));
+        assert_eq!(lines[12].matches("13.2 ±0.250").count(), 2, "{text}");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 mod board;
 mod callers;
+pub mod coherent_board;
 pub mod config_space;
 pub mod engine;
 mod header;
@@ -24,6 +25,7 @@ mod tlp;
 mod topology;
 
 pub use board::{Board, BoardError, Crossing, CutOff, OUTSIDE, Withheld};
+pub use coherent_board::CoherentBoard;
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;
 pub use setpci::{ConfigWrite, NoConfigWrite, SetpciError, WrittenCapability, setpci};

@@ -166,6 +166,9 @@ impl SimulatedMachine {
                 Err(self.unsupported("reading a clock", "simulated time is read from outside, for nothing"))
             }
             Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
+            Op::Lend(_) => {
+                Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))
+            }
             Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
             Op::Transfer(transfer) => self.check_transfer(transfer),
             Op::WriteRead(pairs) => self.check_pairs(pairs),

@@ -4,6 +4,7 @@
 
 use super::NAME;
 use super::kernel::NullDevice;
+use super::lend::Lender;
 use super::memory_file::{Calls, MemoryFile, timed_maps, timed_reads, timed_writes};
 use crate::x86::copy::{Blocks, Copy};
 use crate::x86::copy_table::CopyTable;
@@ -13,6 +14,7 @@ use crate::x86::routine::Routine;
 use crate::x86::sample::{Limits, Stamps};
 use lanemark_machine::{KernelCall, MachineError, Verb};
 use rustix::io::Errno;
+use std::cell::RefCell;
 
 /// What runs a sample.
 pub(super) enum Job<'a> {
@@ -44,6 +46,8 @@ pub(super) enum Job<'a> {
         device: &'a NullDevice,
         call: KernelCall,
     },
+    /// Borrowed for the length of a sample, which nothing else is in.
+    Lend(RefCell<Box<dyn Lender>>),
     Exchange {
         exchange: Exchange,
         with_cpu: usize,
@@ -55,9 +59,12 @@ impl Job<'_> {
     ///
     /// # Safety
     /// Every pointer in it is valid for what it says, as it was when the job was made, and an exchange is answered.
-    pub(super) unsafe fn sample(&self, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
+    ///
+    /// # Errors
+    /// What a library said that is asked about; what the kernel said stands in the stamps.
+    pub(super) unsafe fn sample(&self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError> {
         // SAFETY: handed on to the caller, each.
-        unsafe {
+        Ok(unsafe {
             match self {
                 Job::Loop { routine, ground } => routine(ground, limits, first, passes),
                 Job::Copy { copy, blocks } => blocks.timed(*copy, limits, first, passes),
@@ -66,9 +73,10 @@ impl Job<'_> {
                 Job::Driver { verb: Verb::Store, calls } => timed_writes(calls, limits, first, passes),
                 Job::Map { file, offset, len } => timed_maps(file, *offset, *len, limits, first, passes),
                 Job::Kernel { device, call } => device.timed(*call, limits, first, passes),
+                Job::Lend(lender) => lender.borrow_mut().timed(limits, first, passes)?,
                 Job::Exchange { exchange, .. } => exchange.timed(limits, first, passes),
             }
-        }
+        })
     }
 
     /// Runs `body`, in which samples are taken; for an exchange, while the other core answers.
@@ -93,6 +101,7 @@ impl Job<'_> {
             Job::Driver { .. } => "copying between memory and the memory file",
             Job::Map { .. } => "mapping the memory file",
             Job::Kernel { .. } => "calling the kernel for nothing",
+            Job::Lend(_) => "lending memory",
             Job::Exchange { .. } => "exchanging messages with another core",
             Job::Loop { .. } | Job::Copy { .. } | Job::ChosenCopy { .. } => "running a loop",
         }

@@ -5,6 +5,7 @@
 use super::NAME;
 use super::job::{Job, os};
 use super::kernel::NullDevice;
+use super::lend::lender;
 use super::memory_file::{Calls, MemoryFile};
 use crate::interpreter::interpreter;
 use crate::x86::ask::{Ability, Ask, Through, Work};
@@ -28,6 +29,7 @@ use lanemark_machine::{
 };
 use lanemark_units::{BarOffset, MemoryType};
 use rustix::io::Errno;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,7 +43,8 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 /// One region, `memory`: 64 MiB of storage at BAR0+0x0, present in memory from the start.
 ///
 /// - **Plans:** one lane whose pass is one stream, with a fence, a flush of its span or a pause after it; one of
-///   those alone; block copies; driver calls; a mapping; a call of the kernel; a reading of a clock. Or two lanes
+///   those alone; block copies; driver calls; a mapping; a call of the kernel; a reading of a clock;
+///   memory that is lent. Or two lanes
 ///   on two cores, `[send, receive]` and `[receive, send]`. Before a sample, the lines of a span can be flushed.
 ///   Core `n` of a plan is the `n`-th of the cores that the opening thread may run on; [`run`](Machine::run) holds
 ///   the calling thread there, and a thread of its own on the other core, and lets them go afterwards.
@@ -261,6 +264,7 @@ impl HostMemory {
                 let device = self.null.as_ref().ok_or_else(|| os("finding /dev/null", Errno::NOENT))?;
                 Job::Kernel { device, call }
             }
+            Work::Lend(asked) => Job::Lend(RefCell::new(lender(asked)?)),
             Work::Exchange { with_core, through } => {
                 let exchange = match through {
                     Through::Events => Exchange::by_events().map_err(|error| os("making an eventfd", error))?,
@@ -341,7 +345,7 @@ impl Machine for HostMemory {
                 // SAFETY: `Ask::of` found the instruction on this processor, spans and lines inside the region, starts
                 // aligned as the instruction wants them and counts within the span; source and region are two mappings
                 // of one length; both, the lines and the tables belong to the machine that is borrowed exclusively.
-                Ok(unsafe { job.sample(limits, first, passes) })
+                unsafe { job.sample(limits, first, passes) }
             })?;
             left = Some(taken);
             Ok(())

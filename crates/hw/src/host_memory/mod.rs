@@ -10,6 +10,7 @@
 //! | `job` | what runs a sample |
 //! | `memory_file` | the file that stands in for a driver |
 //! | `kernel` | calls for which the kernel has nothing to do |
+//! | `lend` | memory that is lent to nobody and taken back |
 //!
 //! Which plans are possible, the instructions themselves, the timestamps and the memory are those of `x86`, which every
 //! way in uses.
@@ -25,6 +26,8 @@ mod memory_file;
 mod job;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod kernel;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod lend;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[path = "elsewhere.rs"]
 mod machine;

@@ -8,8 +8,8 @@ use super::routine::Shape;
 use super::timer::Timer;
 use crate::Destination;
 use lanemark_machine::{
-    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, KernelCall, Lane, Op, Order, Plan, Span, Stream, Verb,
-    Width,
+    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, KernelCall, Lane, Lend, Op, Order, Plan, Span, Stream,
+    Verb, Width,
 };
 
 /// What a way in can be asked: what its machine says about itself, and how slow its slowest access is.
@@ -37,6 +37,8 @@ const WEIGHT_OF_A_SWITCH: u64 = 4096;
 const WEIGHT_OF_A_COPY: u64 = 16;
 /// What dropping a line weighs, or an exchange of two messages through one.
 const WEIGHT_OF_A_LINE: u64 = 128;
+/// What a page weighs that is lent: put into a table and taken out of it.
+const WEIGHT_OF_A_LENT_PAGE: u64 = 32;
 /// A page: what a mapping is made of.
 const PAGE: u64 = 4096;
 /// The longest pause: a pass is not looked into.
@@ -72,6 +74,8 @@ pub(crate) enum Work {
     Clock(Clock),
     /// A call into the kernel that does nothing.
     Kernel(KernelCall),
+    /// Memory lent and taken back.
+    Lend(Lend),
     /// Calls into the kernel that copy.
     Driver { verb: Verb, call_bytes: usize },
     /// A mapping made and given back.
@@ -185,6 +189,7 @@ fn pass(body: &[Op], ability: &Ability<'_>) -> Result<Pass, Refusal> {
         [Op::Copy(copy)] => block_copy(copy, ability),
         [Op::Clock(clock)] => Ok((nowhere(ability)?, Work::Clock(*clock), 1)),
         [Op::Kernel(call)] => Ok((nowhere(ability)?, Work::Kernel(*call), WEIGHT_OF_A_CALL)),
+        [Op::Lend(lend)] => lent(lend, ability),
         [one] if let Some((after, weight)) = after_of(one, None, ability.timer)? => {
             let span = if let Op::FlushLines(span) = one { *span } else { nowhere(ability)? };
             ability.holds(span)?;
@@ -192,7 +197,8 @@ fn pass(body: &[Op], ability: &Ability<'_>) -> Result<Pass, Refusal> {
         }
         body => {
             let because = "its loops are written for one stream, with a fence, a flush of its span or a pause after \
-                           it, for one of those alone, a copy, a driver call, a call of the kernel, or a clock";
+                           it, for one of those alone, a copy, a driver call, a call of the kernel, a clock, or memory \
+                           that is lent";
             Err(Refusal::new(format!("a pass of [{}]", names(body)), because))
         }
     }
@@ -304,6 +310,14 @@ fn map(span: Span, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     Ok((span, Work::Map, WEIGHT_OF_A_SWITCH + span.len / PAGE))
 }
 
+fn lent(lend: &Lend, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+    if let Some(because) = lend.nonsense() {
+        return Err(Refusal::new(format!("lending {} B by {}", lend.bytes, lend.means), because));
+    }
+    let weight = lend.pairs.saturating_mul(WEIGHT_OF_A_CALL + lend.bytes / PAGE * WEIGHT_OF_A_LENT_PAGE);
+    Ok((nowhere(ability)?, Work::Lend(*lend), weight))
+}
+
 fn block_copy(copy: &BlockCopy, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     let &BlockCopy { access, zone, block_bytes } = copy;
     let what = format!("copies of {block_bytes} B by {access}");
@@ -376,6 +390,7 @@ fn name(op: &Op) -> &'static str {
         Op::Copy(_) => "copy",
         Op::Clock(_) => "clock",
         Op::Kernel(_) => "kernel call",
+        Op::Lend(_) => "memory that is lent",
         Op::Send(_) => "send",
         Op::Receive(_) => "receive",
         Op::Transfer(_) => "transfer by a card",

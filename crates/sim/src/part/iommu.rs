@@ -14,6 +14,7 @@
 //! lent, a message for instance, needs no translation, and waits only for what was before it.
 
 use crate::engine::Wire;
+use crate::part::iotlb::{self, Iotlb};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
 use lanemark_platform::{self as platform, Platform};
@@ -27,12 +28,8 @@ pub struct Spec {
     pub lent: (u64, u64),
     /// Bytes of a page, a power of two.
     pub page_bytes: u64,
-    /// Translations in a set.
-    pub ways: usize,
-    /// How many sets, a power of two.
-    pub sets: u64,
-    /// The lowest bit of an address that tells the set.
-    pub index_bit: u32,
+    /// Its IOTLB.
+    pub iotlb: iotlb::Spec,
     /// A look in the IOTLB.
     pub lookup: Ticks,
     /// Reads of a walk, and one of them.
@@ -57,9 +54,11 @@ impl Spec {
         Some(Spec {
             lent: (memory.address_bytes.value, memory.size_bytes.value),
             page_bytes: iommu.page_bytes.value,
-            ways: iommu.iotlb_ways.value as usize,
-            sets: iommu.sets(),
-            index_bit: iommu.iotlb_index_bit.value,
+            iotlb: iotlb::Spec {
+                sets: iommu.sets(),
+                ways: iommu.iotlb_ways.value as usize,
+                index_bit: iommu.iotlb_index_bit.value.saturating_sub(iommu.page_bytes.value.trailing_zeros()),
+            },
             lookup: iommu.lookup_ns.value,
             walk_reads: u64::from(iommu.walk_reads.value),
             walk_read: iommu.walk_read_ns.value,
@@ -71,7 +70,7 @@ impl Spec {
     }
 }
 
-/// A set: the one used last first.
+/// Blocks: the one used last first.
 type Recent = VecDeque<u64>;
 
 /// A walk under way.
@@ -122,7 +121,7 @@ pub struct Counted {
 pub struct Iommu {
     spec: Spec,
     ports: Vec<AtPort>,
-    sets: Vec<Recent>,
+    iotlb: Iotlb,
     blocks: Recent,
     /// Walks under way, by their ends.
     walks: VecDeque<Walk>,
@@ -139,7 +138,7 @@ impl Iommu {
     pub fn new(spec: Spec, root_ports: usize) -> Iommu {
         Iommu {
             ports: vec![AtPort::default(); root_ports],
-            sets: vec![Recent::new(); spec.sets as usize],
+            iotlb: Iotlb::new(spec.iotlb),
             blocks: Recent::new(),
             walks: VecDeque::new(),
             walkers: vec![Ticks::ZERO; spec.walkers.max(1)],
@@ -199,9 +198,7 @@ impl Iommu {
         let page = tlp.address / self.spec.page_bytes;
         self.counted.lookups += 1;
         self.end_walks(now);
-        let set = self.set_of(page);
-        if let Some(place) = self.sets[set].iter().position(|other| *other == page) {
-            use_again(&mut self.sets[set], place);
+        if self.iotlb.find(page) {
             return now + self.spec.lookup;
         }
         let looked = now + self.spec.lookup;
@@ -209,12 +206,6 @@ impl Iommu {
             Some(walk) => walk.until.max(looked),
             None => self.walk(looked, page),
         }
-    }
-
-    fn set_of(&self, page: u64) -> usize {
-        let Spec { page_bytes, index_bit, sets, .. } = self.spec;
-        let from = index_bit.saturating_sub(page_bytes.trailing_zeros());
-        ((page >> from) & (sets - 1)) as usize
     }
 
     /// Walks the table for a page from `from` on, when a walker is free; says until when.
@@ -226,10 +217,11 @@ impl Iommu {
         let block = page / block_pages;
         let known = self.blocks.iter().position(|other| *other == block);
         let until = start + walk_read * if known.is_some() { 1 } else { walk_reads };
-        if let Some(place) = known {
-            use_again(&mut self.blocks, place);
-        } else if blocks > 0 {
-            enter(&mut self.blocks, block, blocks);
+        if let Some(used) = known.and_then(|place| self.blocks.remove(place)) {
+            self.blocks.push_front(used);
+        } else {
+            self.blocks.push_front(block);
+            self.blocks.truncate(blocks);
         }
         if let Some(free) = free {
             *free = until;
@@ -244,8 +236,7 @@ impl Iommu {
     fn end_walks(&mut self, now: Ticks) {
         while let Some(walk) = self.walks.front().copied().filter(|walk| walk.until <= now) {
             self.walks.pop_front();
-            let (set, ways) = (self.set_of(walk.page), self.spec.ways);
-            enter(&mut self.sets[set], walk.page, ways);
+            self.iotlb.enter(walk.page);
         }
     }
 
@@ -256,19 +247,6 @@ impl Iommu {
     }
 }
 
-/// One of these is used.
-fn use_again(recent: &mut Recent, place: usize) {
-    if let Some(used) = recent.remove(place) {
-        recent.push_front(used);
-    }
-}
-
-/// One more, and the one used longest ago leaves where there are more than `most`.
-fn enter(recent: &mut Recent, one: u64, most: usize) {
-    recent.push_front(one);
-    recent.truncate(most);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,9 +254,7 @@ mod tests {
     const SPEC: Spec = Spec {
         lent: (0, 1 << 40),
         page_bytes: 4096,
-        ways: 2,
-        sets: 2,
-        index_bit: 12,
+        iotlb: iotlb::Spec { sets: 2, ways: 2, index_bit: 0 },
         lookup: Ticks(1),
         walk_reads: 4,
         walk_read: Ticks(10),
@@ -345,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_bits_that_tell_the_set_are_those_asked_for() {
-        let coarse = Spec { index_bit: 13, ways: 1, ..SPEC };
+        let coarse = Spec { iotlb: iotlb::Spec { sets: 2, ways: 1, index_bit: 1 }, ..SPEC };
         // Pages 0 and 1 share a set then, 0 and 2 do not.
         assert_eq!(fresh(coarse, &[(0, 0), (100, 2), (200, 0)]), [41, 141, 201]);
         assert_eq!(fresh(coarse, &[(0, 0), (100, 1), (200, 0)]), [41, 141, 241]);

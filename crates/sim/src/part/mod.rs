@@ -1,5 +1,7 @@
 //! The parts: each a file of Spec, State, ports and handler.
 
+pub mod adapter_tlb;
+pub mod bus;
 pub mod cache;
 pub mod channel;
 pub mod core;
@@ -14,7 +16,9 @@ pub mod fifo;
 pub mod input;
 pub mod intake;
 pub mod interconnect;
+pub mod io_adapter;
 pub mod iommu;
+pub mod iotlb;
 pub mod job;
 pub mod last_level_cache;
 pub mod link;
@@ -22,6 +26,8 @@ pub mod memory;
 pub mod msi_x;
 pub mod pace;
 pub mod peer_forwarder;
+pub mod processor;
+pub mod processor_cache;
 pub mod program;
 pub mod registers;
 pub mod root_complex;

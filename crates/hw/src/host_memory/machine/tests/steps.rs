@@ -1,7 +1,7 @@
 //! Steps that are no stream, and what stands before and after one.
 
 use super::*;
-use lanemark_machine::{BlockCopy, Channel, Clock, KernelCall};
+use lanemark_machine::{BlockCopy, Channel, Clock, Invalidation, KernelCall, Lend, Means};
 
 /// The widths that leave lines open.
 fn interleaving(host: &HostMemory) -> Vec<Access> {
@@ -99,6 +99,26 @@ fn a_mapping_starts_with_a_page_and_is_not_empty() {
     }
     refused(&mut host, &plan(vec![Op::Map(span(REGION as u64 - 4096, 4097))]));
     run(&mut host, &plan(vec![Op::Map(span(REGION as u64 - 4096, 4096))]), 1);
+}
+
+#[test]
+fn memory_is_lent_by_every_means_and_nonsense_is_refused_with_a_reason() {
+    let mut host = host();
+    for means in Means::all() {
+        let page = Lend { means, bytes: 4096, pairs: 2 };
+        assert_eq!(run(&mut host, &plan(vec![Op::Lend(page)]), 2).confirmed, None, "{means}");
+        for bad in [Lend { bytes: 0, ..page }, Lend { pairs: 0, ..page }, Lend { bytes: Lend::MOST_BYTES + 1, ..page }]
+        {
+            let error = refused(&mut host, &plan(vec![Op::Lend(bad)]));
+            assert!(error.what.contains(&means.to_string()), "{error}");
+        }
+        // As long and as often as can be asked for, and not more often.
+        let most = Lend { bytes: Lend::MOST_BYTES, pairs: Invalidation::QUEUE, ..page };
+        assert!(host.supports(&plan(vec![Op::Lend(most)])).is_ok());
+        assert!(host.supports(&plan(vec![Op::Lend(Lend { pairs: 2 * most.pairs, ..most })])).is_err());
+    }
+    let odd = Lend { means: Means::Pool, bytes: 4097, pairs: 1 };
+    assert!(refused(&mut host, &plan(vec![Op::Lend(odd)])).because.contains("power of two"));
 }
 
 fn copies(access: Access, zone: Span, block_bytes: u64) -> Plan {
