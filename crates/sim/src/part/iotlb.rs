@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn the_page_used_longest_ago_makes_room() {
         let mut iotlb = Iotlb::new(Spec { sets: 2, ways: 2, index_bit: 0 });
-        [0, 2].into_iter().for_each(|page| iotlb.enter(page));
+        iotlb.enter(0);
+        iotlb.enter(2);
         assert!(iotlb.find(0));
         iotlb.enter(4);
         assert_eq!([0, 2, 4].map(|page| iotlb.find(page)), [true, false, true]);
@@ -106,7 +107,9 @@ mod tests {
                 let page = (state >> 33) % (2 * sets * ways as u64);
                 let list = &mut lists[(page % sets) as usize];
                 let known = list.iter().position(|other| *other == page);
-                known.map(|place| list.remove(place));
+                if let Some(place) = known {
+                    list.remove(place);
+                }
                 list.insert(0, page);
                 list.truncate(ways);
                 assert_eq!(iotlb.find(page), known.is_some(), "{sets} sets of {ways}, turn {turn}");
