@@ -318,8 +318,22 @@ fn a_truncated_bar_is_an_error_for_every_access_and_never_the_end_of_the_process
     for access in machine.facts().stores.clone() {
         let plan = stream(Verb::Store, access, span(2, 0, 16 << 10, MemoryType::Wc));
         let error = machine.run(&plan, &mut Samples::wanted(2)).unwrap_err().to_string();
-        says(&error, &["bus error at BAR2+0x1000"]);
+        // Instructions go upwards in their order. A copy promises none: some C libraries store the last vector first.
+        match access {
+            Access::Memcpy | Access::RepMovsb | Access::CopyToDevice => {
+                let offset = bus_error(&error);
+                assert!((0x1000..16 << 10).contains(&offset), "{access}: {error}");
+            }
+            _ => says(&error, &["bus error at BAR2+0x1000:"]),
+        }
     }
+}
+
+/// The offset that a bus error names.
+fn bus_error(error: &str) -> u64 {
+    let digits = error.split("bus error at BAR2+0x").nth(1).and_then(|rest| rest.split(':').next());
+    let digits = digits.unwrap_or_else(|| panic!("no bus error in BAR2: {error}"));
+    u64::from_str_radix(digits, 16).unwrap_or_else(|reason| panic!("'{digits}': {reason}"))
 }
 
 #[test]
