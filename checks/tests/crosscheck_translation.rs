@@ -4,9 +4,11 @@
 mod drawn;
 
 use drawn::{Random, set};
-use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_bench::{Axes, question};
+use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window, WriteRead};
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::{Iommu, PRESETS, Platform};
+use lanemark_record::Reach;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
 
@@ -66,8 +68,12 @@ fn numbers(platform: &Platform) -> String {
 
 /// The last of three rounds over a window, and what the formula says of it.
 fn ask(platform: &Platform, transfer: Transfer) -> Option<(f64, Prediction)> {
+    ask_for(platform, Op::Transfer(transfer))
+}
+
+fn ask_for(platform: &Platform, op: Op) -> Option<(f64, Prediction)> {
     let plan = Plan {
-        lanes: vec![Lane { core: 0, body: vec![Op::Transfer(transfer)] }],
+        lanes: vec![Lane { core: 0, body: vec![op] }],
         timeout: Ticks::whole_ns(1_000_000_000_000),
         warmup_passes: 2,
         ..Plan::on_one_core(Vec::new(), 1)
@@ -156,4 +162,79 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
     }
     assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
     assert!(clear > 150 && walking > 50, "{clear} led, {walking} by walks");
+}
+
+#[test]
+fn a_write_and_a_read_behind_it_are_looked_up_at_once_and_the_formula_knows() {
+    let mut random = Random(97);
+    let mut asked = 0;
+    for number in 0..200 {
+        let mut platform = platform(&mut random);
+        set(&mut platform, "iommu.lookup_ns", random.pick(&[0.0, 10.0, 300.0, 1000.0]));
+        let bytes = random.pick(&[4, 8, 64, 512, 4096]);
+        let write = Transfer { count: 1, under_way: Some(1), ..round(&mut random, &platform, Verb::Store, bytes) };
+        let pairs = WriteRead { write, read: write.window, is_mixed: false };
+        let Some((simulated, said)) = ask_for(&platform, Op::WriteRead(pairs)) else { continue };
+        assert!(
+            simulated >= said.delivered_ns * (1.0 - ROUNDING),
+            "case {number}: {simulated} and {said:?}: {pairs:?} on {}: {}",
+            platform.name,
+            numbers(&platform)
+        );
+        asked += 1;
+    }
+    assert!(asked > 100, "{asked}");
+}
+
+/// What `iotlb_thrash` asks where somebody asks for a window and a distance, or neither.
+fn in_turn(platform: &Platform, window_bytes: Option<u64>, stride_bytes: Option<u64>) -> Vec<(String, Plan)> {
+    let thrash = question("iotlb_thrash").unwrap();
+    let axes = Axes { reach: Reach { window_bytes, stride_bytes, ..Reach::default() }, ..Axes::default() };
+    let cases = (thrash.cases)(SimulatedMachine::new(platform).unwrap().facts(), &axes);
+    cases.iter().map(|case| (case.way().to_string(), (thrash.plan)(case, 1))).collect()
+}
+
+#[test]
+fn few_pages_in_turn_are_asked_far_apart_and_all_of_them_nearer_or_as_somebody_says() {
+    let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
+    let platform = Platform::parse(preset.name, preset.text).unwrap();
+    let names = |window, stride| -> Vec<String> {
+        let asked = in_turn(&platform, window, stride);
+        asked.into_iter().map(|(way, _)| way.trim_start_matches("host-to-device by DMA, ").to_owned()).collect()
+    };
+    let far = [2, 4, 8, 16, 32].map(|pages| format!("{pages} pages in turn, every 4MiB"));
+    let near =
+        ["1MiB", "256KiB", "64KiB", "16KiB", "4KiB"].map(|distance| format!("32 pages in turn, every {distance}"));
+    assert_eq!(names(None, None), [far, near].concat());
+    assert_eq!(names(None, Some(65536)), [2, 4, 8, 16, 32].map(|pages| format!("{pages} pages in turn, every 64KiB")));
+    assert_eq!(names(Some(1 << 20), Some(65536)), ["16 pages in turn, every 64KiB, in 1MiB"]);
+    assert_eq!(names(Some(128 << 20), None), ["32 pages in turn, every 4MiB, in 128MiB"]);
+}
+
+#[test]
+fn few_pages_in_turn_take_as_long_as_the_formula_says_in_every_iotlb() {
+    let mut random = Random(71);
+    let (mut asked, mut missed) = (0, 0);
+    for number in 0..100 {
+        let mut platform = platform(&mut random);
+        // Where a walk waits for the one before there is a bound only.
+        set(&mut platform, "iommu.walk_interval_ns", 0.0);
+        let mut fastest = f64::INFINITY;
+        for (way, plan) in in_turn(&platform, None, None) {
+            let Op::Transfer(transfer) = plan.lanes[0].body[0] else { panic!("{way}: no transfer") };
+            let (simulated, said) = ask(&platform, transfer).unwrap();
+            let each = simulated / transfer.count as f64;
+            let few_ticks = 24.0 / Ticks::PER_NS as f64 * transfer.count as f64;
+            let later = simulated - said.delivered_ns;
+            assert!(
+                later.abs() <= few_ticks,
+                "platform {number}, {way}: {simulated} and {said:?}: {}",
+                numbers(&platform)
+            );
+            fastest = fastest.min(each);
+            asked += 1;
+            missed += u32::from(each > 1.01 * fastest);
+        }
+    }
+    assert!(asked > 600 && missed > 150 && missed < asked - 150, "{asked}, {missed} of them missed");
 }

@@ -46,3 +46,37 @@ fn a_card_without_queues_and_one_with_a_single_channel_say_so() {
     let one = rosta.with("dma.channels", 1.0, Origin::Assumed("a test".to_owned())).unwrap();
     assert!(relay(&one).unwrap().contains("dma.channels is 1"));
 }
+
+#[test]
+fn a_cache_lines_that_are_not_filled_and_another_socket_are_asked_about_where_there_are_any() {
+    let card = preset("card-gen5-x16").unwrap().unwrap();
+    assert!(left_out("cache_residency", &card).unwrap().contains("memory.cached_read_ns"));
+    assert!(left_out("partial_line_writes", &card).unwrap().contains("memory.partial_line_ns is 0"));
+    let with = |changes: &[(&str, f64)]| {
+        let set =
+            |card: Platform, (key, value): &(&str, f64)| card.with(key, *value, Origin::Assumed("a test".to_owned()));
+        changes.iter().try_fold(card.clone(), set).unwrap()
+    };
+    let ways = |name: &str, platform: &Platform| -> Vec<String> {
+        let cases = (question(name).unwrap().cases)(&facts(platform), &Axes::default());
+        let mut ways: Vec<String> = cases.iter().map(|case| case.way().to_string()).collect();
+        ways.dedup();
+        ways
+    };
+    let cache = [("memory.cached_read_ns", 120.0), ("memory.cache_bytes", 65536.0), ("memory.device_ways", 8.0)];
+    let cached = with(&cache);
+    let states: Vec<String> = ["cold", "host-warm", "device-warm"]
+        .iter()
+        .flat_map(|state| ["16KiB", "32KiB", "64KiB", "128KiB"].map(|window| format!(", {state}, in {window}")))
+        .map(|reach| format!("host-to-device by DMA{reach}"))
+        .collect();
+    assert_eq!(ways("cache_residency", &cached), states);
+    let far = with(&[("memory.remote_ns", 70.0)]);
+    let sockets = ["host-to-device by DMA", "host-to-device by DMA, remote socket"];
+    assert_eq!(ways("dma_read_latency", &far), sockets);
+    assert_eq!(ways("dma_read_latency", &cached), sockets[..1]);
+    let partial = with(&[("memory.partial_line_ns", 20.0)]);
+    assert_eq!(ways("partial_line_writes", &partial), ["device-to-host by DMA, every 256B"]);
+    let both = with(&[cache[0], cache[1], ("memory.partial_line_ns", 20.0)]);
+    assert_eq!(ways("partial_line_writes", &both), ["device-to-host by DMA, cold, every 256B"]);
+}

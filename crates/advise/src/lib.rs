@@ -11,9 +11,11 @@ pub mod doctor;
 #[cfg(test)]
 mod fixture;
 mod gate;
+mod reach;
 mod ways;
 
 pub use compare::{Incomparable, compare};
 pub use crossover::crossovers;
 pub use gate::{Judgement, Verdict, judgements};
+pub use reach::reaches;
 pub use ways::{best_ways, buffers, cliffs};

@@ -1,10 +1,11 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{
-    Access, Clock, Completion, Descriptors, DmaCall, Facts, Fence, Flow, KernelCall, Lend, Means, Pattern, Peer,
-    Region, Relay, Share, Span, Transfer, Verb, Width, Window,
+    Access, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover, HostMemory, KernelCall,
+    Lend, Means, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span, Transfer, Verb, Width, Window,
+    Writer,
 };
-use lanemark_record::{CorePair, Quantity, Reach, Way};
+use lanemark_record::{CorePair, Found, Quantity, Reach, Socket, Way};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// One variant of a question.
@@ -51,6 +52,8 @@ pub enum Through {
     Kernel(KernelCall),
     /// No bytes move: memory is lent to a device and taken back.
     Lend(Means),
+    /// A buffer of ordinary memory that a core shares with a device.
+    Shared(Discipline),
     /// No bytes: one core wakes a thread that sleeps on another.
     Wake(CorePair),
     /// A line from core to core and back, or one each way.
@@ -81,6 +84,11 @@ pub enum Through {
         window: u64,
         /// Transfers under way at once; `None` for as many as it can.
         under_way: Option<u32>,
+    },
+    /// As [`Through::Dma`], one transfer at a time, each of another of a few pages in turn.
+    Pages {
+        /// Bytes at the other end from the first page to behind the last.
+        window: u64,
     },
     /// A device that moves the bytes because a core asks it to, and tells it when it is done.
     DmaCall {
@@ -118,6 +126,7 @@ impl Case {
     pub fn transfers(&self, count: u64) -> Vec<Transfer> {
         let (window, under_way) = match self.through {
             Through::Dma { window, under_way } => (window, under_way),
+            Through::Pages { window } => (window, Some(1)),
             Through::DmaCall { window, .. } => (window, None),
             Through::Loaded { window, under_way } => (window, Some(under_way)),
             _ => return Vec::new(),
@@ -139,6 +148,22 @@ impl Case {
             Transfer { card, verb, partner, bytes, count, window, under_way }
         };
         (0..).zip(&self.flows).map(transfer).collect()
+    }
+
+    /// What transfers find of host memory.
+    #[must_use]
+    pub fn memory(&self) -> HostMemory {
+        HostMemory {
+            written_by: match self.reach.found {
+                Some(Found::Cold) => Writer::Nobody,
+                Some(Found::HostWarm) | None => Writer::Core,
+                Some(Found::DeviceWarm) => Writer::Device,
+            },
+            socket: match self.reach.socket {
+                Some(Socket::Remote) => MemorySocket::Remote,
+                Some(Socket::Local) | None => MemorySocket::Local,
+            },
+        }
     }
 
     /// What cards hand on, `count` transfers a pass; `None` where they do not, or where the flows are no chain from host memory
@@ -195,6 +220,12 @@ impl Case {
         self.reach.channels.unwrap_or(1).max(1)
     }
 
+    /// How many pages it takes in turn; `None` where it does not.
+    pub(crate) fn pages(&self) -> Option<u64> {
+        let Through::Pages { window } = self.through else { return None };
+        Some((window / self.reach.stride_bytes.unwrap_or(self.size).max(1)).max(1))
+    }
+
     /// Whether its first flow is asked about and the others are what it goes beside.
     pub(crate) fn is_beside_others(&self) -> bool {
         self.flows.len() > 1 && matches!(self.through, Through::Loaded { .. })
@@ -221,10 +252,12 @@ impl Case {
         let lent = facts.dma.map(|dma| dma.lent_bytes / self.flows.len().max(1) as u64);
         let len = match self.through {
             Through::DmaCall { .. } => lent.map(|lent| lent / u64::from(self.threads())),
+            Through::Pages { .. } => lent,
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().all(is_with_host) => lent,
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
             Through::Relay { .. } => facts.dma.map(|dma| dma.lent_bytes / 2).min(region),
             Through::Lend(_) => Some(Lend::MOST_BYTES),
+            Through::Shared(_) => Some(Handover::MOST_BYTES),
             _ => region,
         };
         len.unwrap_or(0)
@@ -266,6 +299,10 @@ impl Case {
             Through::Copy { is_cold: false } => "hot",
             Through::Copy { is_cold: true } => "cold",
             Through::Dma { .. } => return of_nothing(&in_words(&self.flows), "dma"),
+            Through::Pages { .. } => {
+                let through = format!("dma_pages_{}", self.pages().unwrap_or(1));
+                return of_nothing(&in_words(&self.flows), &through);
+            }
             Through::Relay { .. } => return of_nothing(&chain_in_words(&self.flows), "dma_relay"),
             Through::DmaCall { share, descriptors, completion, .. } => {
                 let through = format!("dma_{}_{completion}", asked_by(share, descriptors));
@@ -282,6 +319,10 @@ impl Case {
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
             Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
             Through::Lend(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
+            Through::Shared(discipline) => {
+                let through = if self.verb == Verb::Store { "shared_to_device" } else { "shared_from_device" };
+                return of_nothing(discipline.name(), through);
+            }
             Through::Wake(_) => return of_nothing("eventfd", "wake"),
         };
         Way {

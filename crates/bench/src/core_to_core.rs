@@ -17,6 +17,7 @@
 //! Method: core-to-core-latency, whose matrix anybody understands, with a median over many samples and its spread.
 
 use crate::case::{Axes, Case, Through};
+use crate::needs;
 use crate::question::{LeftOut, Question};
 use lanemark_machine::{Access, Channel, Clockwork, Facts, Fence, Lane, Op, Plan, Span, Stream, Verb, Width};
 use lanemark_record::{CorePair, Quantity, Reach};
@@ -57,6 +58,9 @@ fn cores(facts: &Facts) -> Vec<u32> {
 }
 
 fn left_out(facts: &Facts) -> Option<LeftOut> {
+    if let Some(alone) = needs::another_core(facts) {
+        return Some(alone);
+    }
     let asked = cores(facts);
     (facts.clockwork != Clockwork::Simulated && (asked.len() as u32) < facts.cores).then(|| LeftOut {
         what: format!("pairs with others than cores {asked:?}"),
@@ -148,6 +152,7 @@ mod tests {
             memcpy: String::new(),
             dma: None,
             driver_width: None,
+            disciplines: vec![],
         }
     }
 

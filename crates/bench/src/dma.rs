@@ -3,7 +3,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::question::{LeftOut, Question};
 use lanemark_machine::{Access, Facts, Flow, Lane, OnChannels, Op, Peer, Plan, Transfer, Verb, Width, WriteRead};
-use lanemark_record::Quantity;
+use lanemark_record::{Quantity, Reach, Socket};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// Bytes gone over at the most, where the size allows it: more than a second-level cache, less than a third-level one.
@@ -23,6 +23,11 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
         Some(region) => (region.at, region.len),
         None => return Vec::new(),
     };
+    let Reach { found, socket, .. } = axes.reach;
+    if at_peers && (found.is_some() || socket.is_some()) || socket == Some(Socket::Remote) && !dma.has_remote {
+        // Both are about host memory, and the other socket's is not everywhere.
+        return Vec::new();
+    }
     let reads = flows.iter().any(|flow| flow.verb == Verb::Load);
     if axes.reach.outstanding.is_some() && (under_way.is_some() || !reads) {
         // A write is over when it has left, and a latency is that of one at a time.
@@ -69,6 +74,22 @@ pub(crate) fn with_host(facts: &Facts, axes: &Axes, verb: Verb, under_way: Optio
     flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], under_way, usual)).collect()
 }
 
+/// The same, of memory of the other socket too, where there is one and nobody asked for one of them.
+pub(crate) fn with_host_of_both_sockets(
+    facts: &Facts,
+    axes: &Axes,
+    verb: Verb,
+    under_way: Option<u32>,
+    usual: &[u64],
+) -> Vec<Case> {
+    let mut cases = with_host(facts, axes, verb, under_way, usual);
+    if facts.dma.is_some_and(|dma| dma.has_remote) && axes.reach.socket.is_none() {
+        let reach = Reach { socket: Some(Socket::Remote), ..axes.reach };
+        cases.extend(with_host(facts, &Axes { reach, ..axes.clone() }, verb, under_way, usual));
+    }
+    cases
+}
+
 /// Cases of one flow each: those asked for with another card, or else of the first card with the next one and with the last
 /// one, as slots are listed.
 pub(crate) fn with_peers(facts: &Facts, axes: &Axes, verb: Verb, usual: &[u64]) -> Vec<Case> {
@@ -110,7 +131,7 @@ pub(crate) const fn bandwidth(
 pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
     let lanes =
         (0..).zip(case.transfers(count)).map(|(core, transfer)| Lane { core, body: vec![step(case, transfer)] });
-    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), passes) }
+    Plan { lanes: lanes.collect(), memory: case.memory(), ..Plan::on_one_core(Vec::new(), passes) }
 }
 
 /// A transfer, on as many channels as somebody asked for.
@@ -139,7 +160,7 @@ pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u6
         }
         _ => Vec::new(),
     };
-    Plan::on_one_core(body, passes)
+    Plan { memory: case.memory(), ..Plan::on_one_core(body, passes) }
 }
 
 /// Transfers of a sample: enough for a steady state, few enough to be quick; about 1 MiB, and one of each channel at the least.

@@ -3,6 +3,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::dma;
 use lanemark_machine::{Completion, Descriptors, Facts, Lane, Op, Plan, Share, Verb};
+use lanemark_record::Reach;
 use lanemark_units::MemoryType;
 
 /// Who asks how, and is told how.
@@ -14,8 +15,10 @@ pub(crate) const WRITTEN: Descriptors = Descriptors::Written(MemoryType::Uc);
 /// A case for each size of each flow with host memory that is of this kind, in each of these ways; none where no driver can be
 /// called.
 pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usual: &[u64]) -> Vec<Case> {
-    // A call is one transfer, and the next one comes when it is over.
-    let Some(dma) = facts.dma.filter(|dma| dma.has_driver && axes.reach.outstanding.is_none()) else {
+    // A call is one transfer, and the next one comes when it is over; its driver lends what a core has just touched.
+    let Reach { outstanding, found, socket, .. } = axes.reach;
+    let is_asked_for_otherwise = outstanding.is_some() || found.is_some() || socket.is_some();
+    let Some(dma) = facts.dma.filter(|dma| dma.has_driver && !is_asked_for_otherwise) else {
         return Vec::new();
     };
     // Each thread has its part of what is lent.

@@ -90,6 +90,7 @@ mod tests {
             memcpy: String::new(),
             dma: None,
             driver_width: None,
+            disciplines: vec![],
         }
     }
 

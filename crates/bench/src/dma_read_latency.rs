@@ -19,7 +19,7 @@ pub const QUESTION: Question = Question {
     name: "dma_read_latency",
     summary: "time a device waits for bytes of host memory, round trip, by size",
     quantity: Quantity::RoundTripLatency,
-    cases: |facts, axes| dma::with_host(facts, axes, Verb::Load, Some(1), &[8, 64, 256, 512, 4096]),
+    cases: |facts, axes| dma::with_host_of_both_sockets(facts, axes, Verb::Load, Some(1), &[8, 64, 256, 512, 4096]),
     plan: |case, passes| dma::plan(case, TRANSFERS, passes),
     simulated_passes: |_| 1,
     most_passes: |_| 4096,

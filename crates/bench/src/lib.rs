@@ -8,9 +8,11 @@
 
 #![forbid(unsafe_code)]
 
+mod cache_residency;
 mod case;
 mod catalogue;
 mod ceiling;
+mod coherence_cost;
 mod copy_routines;
 mod core_to_core;
 mod delivery;
@@ -31,6 +33,7 @@ mod error;
 mod fence_cost;
 mod interrupt_latency;
 mod iotlb_reach;
+mod iotlb_thrash;
 mod kernel_entry;
 mod line_fit;
 mod loaded_latency;
@@ -40,6 +43,7 @@ mod mmio_read_latency;
 mod mmio_write_bandwidth;
 mod mmio_write_latency;
 mod needs;
+mod partial_line_writes;
 mod peer_latency;
 mod peer_read_bandwidth;
 mod peer_write_bandwidth;

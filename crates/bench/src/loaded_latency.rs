@@ -93,7 +93,11 @@ fn plan(case: &Case, passes: u64) -> Plan {
         let count = if core == 0 { transfer.count } else { transfer.count.saturating_mul(more) };
         Lane { core, body: vec![Op::Transfer(Transfer { count, ..transfer })] }
     };
-    Plan { lanes: (0..).zip(transfers).map(of).collect(), ..Plan::on_one_core(Vec::new(), passes) }
+    Plan {
+        lanes: (0..).zip(transfers).map(of).collect(),
+        memory: case.memory(),
+        ..Plan::on_one_core(Vec::new(), passes)
+    }
 }
 
 fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {

@@ -1,7 +1,7 @@
 //! What questions need of a machine, said where it has not got it.
 
 use crate::question::LeftOut;
-use lanemark_machine::{Clockwork, Facts};
+use lanemark_machine::{Clockwork, Discipline, Facts};
 
 /// The whole question is left out.
 fn all_of_it(because: &str) -> LeftOut {
@@ -24,8 +24,31 @@ pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
 /// Something that translates what devices ask for.
 pub(crate) fn translation(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
-        let needs = "its devices name memory as it is: its platform file has no section [iommu]";
+        let needs = "its devices name memory as it is: its platform file has no section [iommu], or one that passes addresses through";
         facts.dma?.page_bytes.is_none().then(|| all_of_it(needs))
+    })
+}
+
+/// A core to tell something to; a real one also waits for its own memory.
+pub(crate) fn another_core(facts: &Facts) -> Option<LeftOut> {
+    let is_alone = facts.clockwork == Clockwork::Simulated && facts.cores < 2;
+    is_alone.then(|| all_of_it("it has one core, and nobody to tell anything"))
+}
+
+/// A last-level cache that devices' reads are answered from.
+pub(crate) fn a_cache(facts: &Facts) -> Option<LeftOut> {
+    an_engine(facts).or_else(|| {
+        let needs = "its devices read no line any sooner from a cache, whoever wrote it: that takes memory.cache_bytes and \
+                     memory.cached_read_ns";
+        facts.dma?.cache.is_none().then(|| all_of_it(needs))
+    })
+}
+
+/// Memory to which a line that is not filled makes a difference.
+pub(crate) fn partial_lines(facts: &Facts) -> Option<LeftOut> {
+    an_engine(facts).or_else(|| {
+        let needs = "its memory takes a part of a line as soon as all of it: memory.partial_line_ns is 0";
+        (!facts.dma?.is_partial_dearer).then(|| all_of_it(needs))
     })
 }
 
@@ -51,6 +74,26 @@ pub(crate) fn a_driver(facts: &Facts) -> Option<LeftOut> {
 pub(crate) fn a_program(facts: &Facts) -> Option<LeftOut> {
     let needs = "a simulated core does not run a program's instructions, and this times a library's: ask a real machine, --on host";
     (facts.clockwork == Clockwork::Simulated).then(|| all_of_it(needs))
+}
+
+/// Ways to share memory with devices.
+pub(crate) fn disciplines(facts: &Facts) -> Option<LeftOut> {
+    if facts.disciplines.is_empty() {
+        let needs = match facts.clockwork {
+            Clockwork::Simulated => {
+                "nothing is known of how its cores reach memory: its platform file has no section [coherence]"
+            }
+            _ => {
+                "this is about memory of the machine, and not of a card: ask --on host, or a platform with a section [coherence]"
+            }
+        };
+        return Some(all_of_it(needs));
+    }
+    let mapped = [Discipline::Uncached, Discipline::Combining, Discipline::BouncedCombining];
+    let missing: Vec<String> =
+        mapped.iter().filter(|way| !facts.disciplines.contains(way)).map(ToString::to_string).collect();
+    let because = "ordinary memory is WB, and a program cannot change that: ask a platform with a section [coherence]";
+    (!missing.is_empty()).then(|| LeftOut { what: missing.join(", "), because: because.to_owned() })
 }
 
 /// Cards that write to each other.

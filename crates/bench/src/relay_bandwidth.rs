@@ -10,7 +10,7 @@ use crate::dma;
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Access, Facts, Flow, Op, Peer, Plan, Verb, Width};
-use lanemark_record::Quantity;
+use lanemark_record::{Quantity, Reach};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -36,6 +36,10 @@ const SIZES: [u64; 2] = [4 << 10, 1 << 20];
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some((dma, at)) = facts.dma.and_then(|dma| Some((dma, dma.relays_at?))) else { return Vec::new() };
     let is_about_cores = axes.accesses.is_some() || axes.region.is_some() || axes.memory_types.is_some();
+    let Reach { found, socket, .. } = axes.reach;
+    if found.is_some() || socket.is_some() {
+        return Vec::new();
+    }
     if is_about_cores || axes.reach.is_random || axes.reach.outstanding.is_some() || axes.reach.channels.is_some() {
         return Vec::new();
     }

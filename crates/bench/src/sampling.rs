@@ -1,6 +1,6 @@
 //! From a plan to an answer: how often, and what the samples say.
 
-use crate::case::Case;
+use crate::case::{Case, Through};
 use crate::delivery;
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -140,7 +140,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         share_of_ceiling_percent: None,
         // An overhead is a difference of two runs, and so are some costs: what one of them waited for says nothing.
         waits: match quantity {
-            Quantity::Overhead | Quantity::Cost => Vec::new(),
+            Quantity::Overhead | Quantity::Cost if !matches!(case.through, Through::Shared(_)) => Vec::new(),
             _ => wait_shares(samples),
         },
         formula: None,

@@ -18,7 +18,7 @@ pub fn plan_to_trace(question: &Question, case: &Case, passes: Option<u64>) -> P
     let few = (FEW_BYTES / case.size.max(1)).clamp(1, MOST_PASSES);
     let passes = passes.unwrap_or(few).max(1);
     match case.through {
-        Through::Dma { .. } | Through::Loaded { .. } => dma::plan(case, 1, passes),
+        Through::Dma { .. } | Through::Pages { .. } | Through::Loaded { .. } => dma::plan(case, 1, passes),
         Through::Relay { .. } => Plan::on_one_core(case.relay(1).map(Op::Relay).into_iter().collect(), passes),
         _ => (question.plan)(case, passes),
     }

@@ -8,6 +8,7 @@ use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
+use lanemark_record::{Found, Socket};
 use lanemark_sim::ConfigWrite;
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
@@ -66,8 +67,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back) and removed; may be given
-    /// several times
+    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, and at ports of the root,
+    /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
     /// Write to a register of a simulated port first: BDF+CAP_EXP+8.w=VALUE:MASK or BDF+ECAP_ACS+6.w=VALUE:MASK, hexadecimal;
@@ -134,6 +135,13 @@ pub struct AxisArgs {
     /// its tags allow]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub outstanding: Option<u32>,
+    /// Who wrote the host memory last that transfers of devices find: nobody since it left all caches (cold), a core (host-warm) or a
+    /// device (device-warm) [default: a core]
+    #[arg(long, value_name = "STATE", value_parser = found)]
+    pub found: Option<Found>,
+    /// Which socket's memory transfers of devices are about: their own (local), or the other one (remote) [default: local]
+    #[arg(long, value_name = "SOCKET", value_parser = socket)]
+    pub socket: Option<Socket>,
     /// Channels of each card that its transfers are dealt to, one after the other, or that as many threads call its driver on [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub channels: Option<u32>,
@@ -153,8 +161,8 @@ pub struct TraceArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back) and removed; may be given
-    /// several times
+    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, and at ports of the root,
+    /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
     /// Passes of the case; of devices' transfers, how many transfers [default: as many as move 4KiB, 8 at most]
@@ -172,7 +180,7 @@ pub struct TraceArgs {
     /// Print this capture, and how long its requests took, and trace nothing
     #[arg(long, value_name = "FILE.pcapng",
         conflicts_with_all = ["on", "question", "passes", "link", "output", "sizes", "memory_type", "access", "fence", "align",
-            "region", "flows", "window", "random", "stride", "outstanding", "channels", "with", "fault", "dllps"])]
+            "region", "flows", "window", "random", "stride", "outstanding", "found", "socket", "channels", "with", "fault", "dllps"])]
     pub read: Option<PathBuf>,
 }
 
@@ -285,6 +293,16 @@ fn window(text: &str) -> Result<u64, String> {
     }
 }
 
+fn found(text: &str) -> Result<Found, String> {
+    let known = || format!("it is one of {}", Found::ALL.map(Found::name).join(", "));
+    Found::ALL.into_iter().find(|found| found.name() == text).ok_or_else(known)
+}
+
+fn socket(text: &str) -> Result<Socket, String> {
+    let known = || format!("it is one of {}", Socket::ALL.map(Socket::name).join(", "));
+    Socket::ALL.into_iter().find(|socket| socket.name() == text).ok_or_else(known)
+}
+
 fn alignment(text: &str) -> Result<u64, String> {
     match parse_size(text) {
         Ok(bytes) if bytes < PAGE => Ok(bytes),
@@ -306,6 +324,9 @@ pub struct ReproduceArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Write tables and pictures to this file too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]

@@ -13,7 +13,7 @@ use lanemark_bench::{
     Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, has_formula, measured_ceiling, question,
 };
 use lanemark_machine::{Clockwork, Fence, Machine as _, MachineError, Unsupported, Verb};
-use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Skipped, file};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Reproduction, Skipped, file};
 use lanemark_units::format_size;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -77,7 +77,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     let news: Vec<String> = news.cloned().collect();
     let mut shown = record.clone();
     shown.warnings.extend(news.iter().cloned());
-    write_html(&shown, &args.html)?;
+    write_html(&shown, &[], &args.html)?;
     say(&format!("wrote {}", args.html.display()));
     judged.others.iter().for_each(|text| say(text));
     if judged.impossible.is_empty() { Ok(()) } else { Err(Failure::impossible(&judged.impossible)) }
@@ -340,6 +340,7 @@ impl Run {
         self.record.findings = lanemark_advise::cliffs(&self.record);
         self.record.findings.extend(lanemark_advise::buffers(&self.record));
         self.record.findings.extend(lanemark_advise::crossovers(&self.record));
+        self.record.findings.extend(lanemark_advise::reaches(&self.record));
         let Judged { impossible, others } = judged(&self.record);
         self.record.warnings.extend(impossible.iter().chain(&others).cloned());
         // What cannot be kept in a file can still be read on the screen.
@@ -379,7 +380,7 @@ impl Run {
             file::write(&self.record, path).map_err(|error| Failure::Usage(error.to_string()))?;
         }
         if let Some(path) = html {
-            write_html(&self.record, path)?;
+            write_html(&self.record, &[], path)?;
         }
         if let Some(path) = &args.sampling.samples {
             let table = lanemark_record::samples_table(&self.record)
@@ -443,6 +444,8 @@ pub fn axes(args: &AxisArgs) -> Axes {
             is_random: args.random,
             stride_bytes: args.stride,
             outstanding: args.outstanding,
+            found: args.found,
+            socket: args.socket,
             channels: args.channels,
         },
     }
@@ -459,8 +462,9 @@ fn each_once<T: Copy + PartialEq>(list: &[T]) -> Option<Vec<T>> {
     (!once.is_empty()).then_some(once)
 }
 
-fn write_html(record: &Record, path: &Path) -> Result<(), Failure> {
-    let page = lanemark_report::html(record, &[]).map_err(|error| Failure::Check(error.to_string()))?;
+/// The page of a record, and of papers reproduced.
+pub fn write_html(record: &Record, reproductions: &[Reproduction], path: &Path) -> Result<(), Failure> {
+    let page = lanemark_report::html(record, reproductions).map_err(|error| Failure::Check(error.to_string()))?;
     file::write_whole(path, page.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
 }
 
@@ -485,7 +489,7 @@ pub fn progress(length: u64) -> ProgressBar {
 }
 
 /// The command line without the path of the program.
-fn command_line() -> Vec<String> {
+pub fn command_line() -> Vec<String> {
     std::iter::once("lanemark".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 

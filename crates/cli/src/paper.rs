@@ -1,7 +1,7 @@
 //! `reproduce` and `fit`: papers asked again, and their parameters fitted again.
 
 use crate::args::{FitArgs, ReproduceArgs};
-use crate::ask::{progress, spinner, terminal_width};
+use crate::ask::{command_line, progress, spinner, terminal_width, write_html};
 use crate::failure::Failure;
 use crate::input;
 use crate::target::platform;
@@ -9,7 +9,7 @@ use crate::unknown;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit as solve};
 use lanemark_hw::HostMemory;
-use lanemark_record::{Reproduction, Verdict, file};
+use lanemark_record::{Record, Reproduction, Verdict, file};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -63,6 +63,9 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             reproduction.here = here.map_err(|error| Failure::Check(error.to_string()))?;
         }
         found.push(reproduction);
+    }
+    if let Some(path) = &args.html {
+        write_html(&Record::new(command_line()), &found, path)?;
     }
     let mut out = std::io::stdout().lock();
     if args.json {

@@ -68,6 +68,10 @@ impl Work {
                 None if axes.reach.channels.is_some() => {
                     "--channels is about transfers of devices, and here is none or one at a time"
                 }
+                None if axes.reach.found.is_some() || axes.reach.socket.is_some() => {
+                    "--found and --socket are about host memory of transfers that devices make by themselves; --socket remote asks \
+                     where memory.remote_ns is not 0"
+                }
                 None if !axes.reach.is_usual() => "--window, --random and --stride are about what devices move",
                 None if *axes != Axes::default() => {
                     "what was chosen leaves nothing of it: it has no such sizes, memory types, instructions, region or flows"
@@ -139,12 +143,16 @@ fn touched(facts: &Facts, case: &Case) -> String {
     }
     if matches!(
         case.through,
-        Through::Dma { .. } | Through::DmaCall { .. } | Through::Loaded { .. } | Through::Relay { .. }
+        Through::Dma { .. }
+            | Through::Pages { .. }
+            | Through::DmaCall { .. }
+            | Through::Loaded { .. }
+            | Through::Relay { .. }
     ) && case.flows.iter().any(|flow| flow.peer == Peer::Host)
     {
         return "the memory that is lent".to_owned();
     }
-    if matches!(case.through, Through::Lend(_)) {
+    if matches!(case.through, Through::Lend(_) | Through::Shared(_)) {
         return "the longest buffer".to_owned();
     }
     let region = facts.regions.iter().find(|region| region.at == case.region);

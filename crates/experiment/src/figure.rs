@@ -36,8 +36,10 @@ pub enum ExperimentError {
 pub struct Experiment {
     /// What the paper is.
     pub title: String,
-    /// The platform its figures are asked of.
-    pub platform: String,
+    /// The platform its figures are asked of; absent where none has a question, and its machine is a board of its own.
+    pub platform: Option<String>,
+    /// Which machine that is, in words.
+    pub machine: Option<String>,
     /// Its figures, in the order of the paper.
     #[serde(rename = "figure")]
     pub figures: Vec<Figure>,
@@ -50,12 +52,15 @@ pub struct Experiment {
     /// Parameters that were fitted, and to what.
     #[serde(default, rename = "fit")]
     pub fits: Vec<FitSpec>,
+    /// What the paper argues in words, as pictures, by name.
+    #[serde(default)]
+    pub pictures: Vec<String>,
     /// What was published, by ID.
     #[serde(skip)]
     pub published: BTreeMap<String, Published>,
 }
 
-/// One figure and how it is asked for; exactly one of `ask`, `derive`, `rules`, `later` and `given` says how.
+/// One figure and how it is asked for; exactly one of `ask`, `measure`, `derive`, `rules`, `later` and `given` says how.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -76,6 +81,8 @@ pub struct Figure {
     pub note: String,
     /// A question.
     pub ask: Option<Ask>,
+    /// A number that is counted on a board, by name.
+    pub measure: Option<String>,
     /// Arithmetic over other figures.
     pub derive: Option<String>,
     /// Rules that must hold, by name.
@@ -83,7 +90,7 @@ pub struct Figure {
     pub rules: Vec<String>,
     /// What is missing before it can be asked.
     pub later: Option<String>,
-    /// It is an input, and stands in the platform.
+    /// It is an input, and stands in the platform or in what is derived from it.
     #[serde(default)]
     pub given: bool,
     /// What the machine this runs on can be asked about the same thing.
@@ -267,15 +274,21 @@ impl Experiment {
                 return Err(csv(format!("{} is in experiment.toml and not here", figure.id)));
             }
             let ways = usize::from(figure.ask.is_some())
+                + usize::from(figure.measure.is_some())
                 + usize::from(figure.derive.is_some())
                 + usize::from(!figure.rules.is_empty())
                 + usize::from(figure.later.is_some())
                 + usize::from(figure.given);
             if ways != 1 {
-                let message =
-                    format!("{}: needs exactly one of ask, derive, rules, later, given; has {ways}", figure.id);
+                let message = format!(
+                    "{}: needs exactly one of ask, measure, derive, rules, later, given; has {ways}",
+                    figure.id
+                );
                 return Err(toml(message));
             }
+        }
+        if read.platform.is_some() == read.machine.is_some() {
+            return Err(toml("needs exactly one of platform and machine".to_owned()));
         }
         for id in read.published.keys() {
             let in_column = read.columns.iter().any(|column| size_of(&column.id, id).is_some());

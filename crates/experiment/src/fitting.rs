@@ -19,7 +19,7 @@ pub struct Fitting {
 /// [`ExperimentError`] if its files are wrong or a fit names a figure that cannot be asked for.
 pub fn fittings(paper: &Paper) -> Result<Vec<Fitting>, ExperimentError> {
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
-    let platform = platform_of(paper.name, &experiment)?;
+    let Some(platform) = platform_of(paper.name, &experiment)? else { return Ok(Vec::new()) };
     let fits = experiment.fits.iter().map(|spec| {
         let data = spec.to.iter().map(|id| datum(paper.name, &experiment, id)).collect::<Result<Vec<_>, _>>()?;
         Ok(Fitting { platform: platform.clone(), spec: spec.clone(), data })
@@ -27,11 +27,12 @@ pub fn fittings(paper: &Paper) -> Result<Vec<Fitting>, ExperimentError> {
     fits.collect()
 }
 
-pub(crate) fn platform_of(paper: &str, experiment: &Experiment) -> Result<Platform, ExperimentError> {
+/// The platform of an experiment that has one.
+pub(crate) fn platform_of(paper: &str, experiment: &Experiment) -> Result<Option<Platform>, ExperimentError> {
     let wrong = |message: String| ExperimentError::File { paper: paper.to_owned(), file: "experiment.toml", message };
-    preset(&experiment.platform)
-        .ok_or_else(|| wrong(format!("there is no platform '{}'", experiment.platform)))?
-        .map_err(|error| wrong(error.to_string()))
+    let Some(name) = &experiment.platform else { return Ok(None) };
+    let found = preset(name).ok_or_else(|| wrong(format!("there is no platform '{name}'")))?;
+    found.map(Some).map_err(|error| wrong(error.to_string()))
 }
 
 fn datum(paper: &str, experiment: &Experiment, id: &str) -> Result<(Ask, Option<u64>, f64), ExperimentError> {

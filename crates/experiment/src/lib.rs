@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+mod coherent;
 mod expression;
 mod figure;
 mod fitting;
@@ -25,4 +26,4 @@ pub use fitting::{Fitting, fittings};
 pub use here::here;
 pub use paper::{PAPERS, Paper, paper};
 pub use reproduce::reproduce;
-pub use rules::{RULES, Rule};
+pub use rules::{Check, RULES, Rule};

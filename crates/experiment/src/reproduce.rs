@@ -1,11 +1,12 @@
 //! Every figure of a paper beside ours.
 
 use crate::asked::asked;
+use crate::coherent::{measured, picture};
 use crate::expression::evaluate;
 use crate::figure::{Experiment, ExperimentError, Figure, Published, Statistic, size_of};
 use crate::fitting::platform_of;
 use crate::paper::Paper;
-use crate::rules::RULES;
+use crate::rules::{Check, RULES};
 use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
 use lanemark_wire::{Generation, tlp_wire_bytes};
@@ -18,6 +19,7 @@ use lanemark_wire::{Generation, tlp_wire_bytes};
 pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<Reproduction, ExperimentError> {
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
     let platform = platform_of(paper.name, &experiment)?;
+    let platform = platform.as_ref();
     let total = experiment.published.len();
     let mut rows: Vec<Row> = Vec::with_capacity(total);
     let failed = |id: &str, message: String| ExperimentError::Figure {
@@ -30,7 +32,8 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<R
             experiment.published.values().filter_map(|row| Some((size_of(&column.id, &row.id)?, row))).collect();
         cells.sort_by_key(|cell| cell.0);
         for (size, published) in cells {
-            let ours = asked(&platform, &column.ask, Some(size)).map_err(|message| failed(&published.id, message))?;
+            let ours = needed(platform).and_then(|platform| asked(platform, &column.ask, Some(size)));
+            let ours = ours.map_err(|message| failed(&published.id, message))?;
             let class = if column.fitted_sizes.contains(&size) { Class::Fitted } else { Class::Predicted };
             let known_gap = column.known_gap_sizes.contains(&size);
             let mut row = row(published, class, column.tolerance_percent, String::new());
@@ -42,7 +45,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<R
     }
     for figure in &experiment.figures {
         let Some(published) = experiment.published.get(&figure.id) else { continue };
-        let row = figure_row(&platform, figure, published, &rows).map_err(|message| failed(&figure.id, message))?;
+        let row = figure_row(platform, figure, published, &rows).map_err(|message| failed(&figure.id, message))?;
         rows.push(row);
         watch(rows.len(), total);
     }
@@ -66,12 +69,23 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<R
             })
         })
         .collect::<Result<Vec<Bound>, ExperimentError>>()?;
+    let figure = |id: &str| {
+        let printed = experiment.published.get(id).and_then(Published::target);
+        printed.ok_or_else(|| format!("{id} has no published value"))
+    };
+    let pictures = experiment
+        .pictures
+        .iter()
+        .map(|name| picture(name, &figure).map_err(|message| failed(name, message)))
+        .collect::<Result<_, _>>()?;
     Ok(Reproduction {
         paper: paper.name.to_owned(),
         title: experiment.title.clone(),
-        platform: platform.name.clone(),
+        platform: platform
+            .map_or_else(|| experiment.machine.clone().unwrap_or_default(), |platform| platform.name.clone()),
         rows,
         bounds,
+        pictures,
         here: Vec::new(),
     })
 }
@@ -93,27 +107,36 @@ fn row(published: &Published, class: Class, tolerance_percent: Option<f64>, note
     }
 }
 
-fn figure_row(platform: &Platform, figure: &Figure, published: &Published, rows: &[Row]) -> Result<Row, String> {
+/// Most figures are asked of a platform.
+fn needed(platform: Option<&Platform>) -> Result<&Platform, String> {
+    platform.ok_or_else(|| "the experiment names no platform to ask".to_owned())
+}
+
+fn figure_row(
+    platform: Option<&Platform>,
+    figure: &Figure,
+    published: &Published,
+    rows: &[Row],
+) -> Result<Row, String> {
     let mut row = row(published, figure.class, figure.tolerance_percent, figure.note.clone());
     if let Some(ask) = &figure.ask {
-        let ours = asked(platform, ask, None)?;
+        let ours = asked(needed(platform)?, ask, None)?;
         (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
+    } else if let Some(name) = &figure.measure {
+        row.simulated = Some(measured(name)?);
     } else if let Some(expression) = &figure.derive {
         let of = |value: fn(&Row) -> Option<f64>| {
-            evaluate(expression, &|id| match wire_share(platform, id) {
+            evaluate(expression, &|id| match platform.and_then(|platform| wire_share(platform, id)) {
                 Some(share) => Some(share),
                 None => rows.iter().find(|row| row.id == id).and_then(value),
             })
         };
         row.class = weakest(figure.class, expression, rows);
-        row.simulated = of(|row| row.simulated).ok();
-        row.formula = of(|row| row.formula.or(row.simulated)).ok();
-        if row.simulated.is_none() {
-            of(|row| row.simulated)?;
-        }
-        // Arithmetic on numbers alone is no simulation.
-        if !expression.contains(|c: char| c.is_ascii_alphabetic()) || expression.contains("wire:") {
-            row.simulated = None;
+        row.formula = Some(of(|row| row.formula.or(row.simulated).or(input(row)))?);
+        // Arithmetic on inputs alone is no simulation.
+        if rows.iter().any(|row| row.simulated.is_some() && names(expression, &row.id)) && !expression.contains("wire:")
+        {
+            row.simulated = Some(of(|row| row.simulated.or(input(row)))?);
         }
     } else if !figure.rules.is_empty() {
         return apply_rules(platform, figure, row);
@@ -126,13 +149,19 @@ fn figure_row(platform: &Platform, figure: &Figure, published: &Published, rows:
     Ok(row)
 }
 
+/// What the paper says, where that is an input.
+fn input(row: &Row) -> Option<f64> {
+    row.corrected.or(row.published).filter(|_| row.class == Class::Given)
+}
+
+/// Whether an expression has this ID in it.
+fn names(expression: &str, id: &str) -> bool {
+    expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':')).any(|part| part == id)
+}
+
 /// What is calculated from figures is no better than the weakest of them, and numbers alone are given.
 fn weakest(declared: Class, expression: &str, rows: &[Row]) -> Class {
-    let names = |id: &str| {
-        let parts = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':'));
-        parts.into_iter().any(|part| part == id)
-    };
-    let used: Vec<Class> = rows.iter().filter(|row| names(&row.id)).map(|row| row.class).collect();
+    let used: Vec<Class> = rows.iter().filter(|row| names(expression, &row.id)).map(|row| row.class).collect();
     let from_wire = expression.contains("wire:");
     if declared == Class::Given || used.contains(&Class::Given) || (used.is_empty() && !from_wire) {
         Class::Given
@@ -151,12 +180,16 @@ fn wire_share(platform: &Platform, id: &str) -> Option<f64> {
     Some(100.0 * f64::from(payload) / f64::from(tlp_wire_bytes(generation, header_dw, payload, false)))
 }
 
-fn apply_rules(platform: &Platform, figure: &Figure, mut row: Row) -> Result<Row, String> {
+fn apply_rules(platform: Option<&Platform>, figure: &Figure, mut row: Row) -> Result<Row, String> {
     let mut seen = Vec::new();
     row.verdict = Verdict::Agrees;
     for name in &figure.rules {
         let rule = RULES.iter().find(|rule| rule.name == name).ok_or_else(|| format!("there is no rule '{name}'"))?;
-        match (rule.check)(platform) {
+        let found = match rule.check {
+            Check::Platform(check) => check(needed(platform)?),
+            Check::Board(check) => check(),
+        };
+        match found {
             Ok(what) => seen.push(what),
             Err(what) if figure.known_gap => {
                 row.verdict = Verdict::KnownGap;

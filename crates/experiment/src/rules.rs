@@ -4,6 +4,7 @@
 //! saw.
 
 use crate::asked::simulated;
+use crate::coherent::rules as board;
 use crate::figure::{Ask, Wanted};
 use lanemark_machine::{Access, Fence, Lane, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
@@ -18,36 +19,114 @@ use std::collections::BTreeMap;
 pub struct Rule {
     /// What must hold.
     pub name: &'static str,
-    /// Tries it on a platform; says what was seen, or what was seen instead.
-    pub check: fn(&Platform) -> Result<String, String>,
+    /// Tries it; says what was seen, or what was seen instead.
+    pub check: Check,
+}
+
+/// What a rule is tried on.
+#[derive(Clone, Copy)]
+pub enum Check {
+    /// The experiment's platform.
+    Platform(fn(&Platform) -> Result<String, String>),
+    /// A board of the rule's own.
+    Board(fn() -> Result<String, String>),
 }
 
 /// Every rule.
 pub const RULES: &[Rule] = &[
-    Rule { name: "uc_stores_arrive_one_by_one_in_order", check: uc_stores_arrive_one_by_one_in_order },
-    Rule { name: "wc_gathers_sixteen_stores_into_one_beat", check: wc_gathers_sixteen_stores_into_one_beat },
-    Rule { name: "counters_clear_when_read", check: counters_clear_when_read },
-    Rule { name: "wc_order_and_number_of_writes_are_not_kept", check: wc_order_and_number_of_writes_are_not_kept },
-    Rule { name: "fifo_behind_wc_loses_same_address_writes", check: fifo_behind_wc_loses_same_address_writes },
-    Rule { name: "fifo_behind_wc_gets_sprayed_writes", check: fifo_behind_wc_gets_sprayed_writes },
-    Rule { name: "partial_flush_splits_a_line", check: partial_flush_splits_a_line },
-    Rule { name: "another_core_reads_stale_until_flush", check: another_core_reads_stale_until_flush },
-    Rule { name: "seventh_line_evicts_on_six_buffers", check: seventh_line_evicts_on_six_buffers },
-    Rule { name: "sfence_drains_and_lfence_does_not", check: sfence_drains_and_lfence_does_not },
-    Rule { name: "uc_loads_do_not_overlap", check: uc_loads_do_not_overlap },
-    Rule { name: "unfenced_wc_loads_may_overlap", check: unfenced_wc_loads_may_overlap },
-    Rule { name: "cached_lines_go_stale", check: cached_lines_go_stale },
-    Rule { name: "wb_is_refused", check: wb_is_refused },
-    Rule { name: "side_effects_need_uc", check: side_effects_need_uc },
-    Rule { name: "mtrr_and_pat_make_the_type", check: mtrr_and_pat_make_the_type },
-    Rule { name: "lines_in_flight_are_the_buffers", check: lines_in_flight_are_the_buffers },
-    Rule { name: "peers_exchange_payloads_that_the_root_refuses", check: crate::payload_rule::check },
-    Rule { name: "a_chain_of_cards_hands_on_what_it_reads", check: crate::relay_rule::chain },
-    Rule { name: "a_card_sends_back_what_it_reads", check: crate::relay_rule::loopback },
-    Rule { name: "small_payloads_fall_short_of_the_link", check: crate::small_payload_rule::check },
-    Rule { name: "memcpy_makes_the_counted_stores", check: memcpy_makes_the_counted_stores },
-    Rule { name: "loads_beat_dma_from_128_to_512_bytes", check: loads_beat_dma_from_128_to_512_bytes },
-    Rule { name: "dma_beats_loads_from_1_kib", check: dma_beats_loads_from_1_kib },
+    Rule { name: "uc_stores_arrive_one_by_one_in_order", check: Check::Platform(uc_stores_arrive_one_by_one_in_order) },
+    Rule {
+        name: "wc_gathers_sixteen_stores_into_one_beat",
+        check: Check::Platform(wc_gathers_sixteen_stores_into_one_beat),
+    },
+    Rule { name: "counters_clear_when_read", check: Check::Platform(counters_clear_when_read) },
+    Rule {
+        name: "wc_order_and_number_of_writes_are_not_kept",
+        check: Check::Platform(wc_order_and_number_of_writes_are_not_kept),
+    },
+    Rule {
+        name: "fifo_behind_wc_loses_same_address_writes",
+        check: Check::Platform(fifo_behind_wc_loses_same_address_writes),
+    },
+    Rule { name: "fifo_behind_wc_gets_sprayed_writes", check: Check::Platform(fifo_behind_wc_gets_sprayed_writes) },
+    Rule { name: "partial_flush_splits_a_line", check: Check::Platform(partial_flush_splits_a_line) },
+    Rule { name: "another_core_reads_stale_until_flush", check: Check::Platform(another_core_reads_stale_until_flush) },
+    Rule { name: "seventh_line_evicts_on_six_buffers", check: Check::Platform(seventh_line_evicts_on_six_buffers) },
+    Rule { name: "sfence_drains_and_lfence_does_not", check: Check::Platform(sfence_drains_and_lfence_does_not) },
+    Rule { name: "uc_loads_do_not_overlap", check: Check::Platform(uc_loads_do_not_overlap) },
+    Rule { name: "unfenced_wc_loads_may_overlap", check: Check::Platform(unfenced_wc_loads_may_overlap) },
+    Rule { name: "cached_lines_go_stale", check: Check::Platform(cached_lines_go_stale) },
+    Rule { name: "wb_is_refused", check: Check::Platform(wb_is_refused) },
+    Rule { name: "side_effects_need_uc", check: Check::Platform(side_effects_need_uc) },
+    Rule { name: "mtrr_and_pat_make_the_type", check: Check::Platform(mtrr_and_pat_make_the_type) },
+    Rule { name: "lines_in_flight_are_the_buffers", check: Check::Platform(lines_in_flight_are_the_buffers) },
+    Rule { name: "peers_exchange_payloads_that_the_root_refuses", check: Check::Platform(crate::payload_rule::check) },
+    Rule { name: "a_chain_of_cards_hands_on_what_it_reads", check: Check::Platform(crate::relay_rule::chain) },
+    Rule { name: "a_card_sends_back_what_it_reads", check: Check::Platform(crate::relay_rule::loopback) },
+    Rule { name: "small_payloads_fall_short_of_the_link", check: Check::Platform(crate::small_payload_rule::check) },
+    Rule { name: "memcpy_makes_the_counted_stores", check: Check::Platform(memcpy_makes_the_counted_stores) },
+    Rule { name: "loads_beat_dma_from_128_to_512_bytes", check: Check::Platform(loads_beat_dma_from_128_to_512_bytes) },
+    Rule { name: "dma_beats_loads_from_1_kib", check: Check::Platform(dma_beats_loads_from_1_kib) },
+    Rule {
+        name: "dirty_lines_are_copied_to_who_reads",
+        check: Check::Board(board::dirty_lines_are_copied_to_who_reads),
+    },
+    Rule {
+        name: "the_adapter_answers_when_its_line_is_written",
+        check: Check::Board(board::the_adapter_answers_when_its_line_is_written),
+    },
+    Rule {
+        name: "without_coherence_a_missing_flush_is_stale",
+        check: Check::Board(board::without_coherence_a_missing_flush_is_stale),
+    },
+    Rule {
+        name: "without_coherence_a_missing_purge_is_stale",
+        check: Check::Board(board::without_coherence_a_missing_purge_is_stale),
+    },
+    Rule { name: "with_coherence_nothing_is_flushed", check: Check::Board(board::with_coherence_nothing_is_flushed) },
+    Rule { name: "a_page_is_one_miss_of_the_tlb", check: Check::Board(board::a_page_is_one_miss_of_the_tlb) },
+    Rule { name: "streams_on_one_chain_id_thrash", check: Check::Board(board::streams_on_one_chain_id_thrash) },
+    Rule { name: "half_line_writes_are_fast_or_safe", check: Check::Board(board::half_line_writes_are_fast_or_safe) },
+    Rule {
+        name: "prefetch_must_be_off_where_processors_write",
+        check: Check::Board(board::prefetch_must_be_off_where_processors_write),
+    },
+    Rule { name: "an_atomic_transfer_owns_memory", check: Check::Board(board::an_atomic_transfer_owns_memory) },
+    Rule { name: "map_is_called_in_a_loop", check: Check::Board(board::map_is_called_in_a_loop) },
+    Rule {
+        name: "unaligned_or_short_buffers_are_safe",
+        check: Check::Board(board::unaligned_or_short_buffers_are_safe),
+    },
+    Rule {
+        name: "sync_flushes_only_without_coherence",
+        check: Check::Board(board::sync_flushes_only_without_coherence),
+    },
+    Rule {
+        name: "ranges_share_no_entry_until_256_are_out",
+        check: Check::Board(board::ranges_share_no_entry_until_256_are_out),
+    },
+    Rule {
+        name: "a_sequential_device_keeps_its_ranges",
+        check: Check::Board(board::a_sequential_device_keeps_its_ranges),
+    },
+    Rule { name: "scattered_pages_are_one_range", check: Check::Board(board::scattered_pages_are_one_range) },
+    Rule {
+        name: "a_page_is_mapped_twice_safe_and_fast",
+        check: Check::Board(board::a_page_is_mapped_twice_safe_and_fast),
+    },
+    Rule { name: "the_tlb_is_purged_in_two_ways", check: Check::Board(board::the_tlb_is_purged_in_two_ways) },
+    Rule {
+        name: "the_directory_is_2_to_the_k_and_a_purge_is_needed",
+        check: Check::Board(board::the_directory_is_2_to_the_k_and_a_purge_is_needed),
+    },
+    Rule {
+        name: "memory_takes_no_write_below_half_a_line",
+        check: Check::Board(board::memory_takes_no_write_below_half_a_line),
+    },
+    Rule {
+        name: "a_flush_keeps_what_a_write_purge_would_lose",
+        check: Check::Board(board::a_flush_keeps_what_a_write_purge_would_lose),
+    },
 ];
 
 /// A board, the region it works on, and shorthands.
@@ -126,7 +205,7 @@ impl Try {
     }
 }
 
-fn hold(holds: bool, seen: String) -> Result<String, String> {
+pub(crate) fn hold(holds: bool, seen: String) -> Result<String, String> {
     if holds { Ok(seen) } else { Err(seen) }
 }
 

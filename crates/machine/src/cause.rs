@@ -44,11 +44,13 @@ pub enum Cause {
     Fifo,
     /// The IOMMU looked up where an address leads, in its tables if need be.
     Translation,
+    /// As many cached lines as can be are on their way to memory.
+    Flush,
 }
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 20] = [
+    pub const ALL: [Cause; 21] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
@@ -69,6 +71,7 @@ impl Cause {
         Cause::Interrupt,
         Cause::Fifo,
         Cause::Translation,
+        Cause::Flush,
     ];
 
     /// Its place in [`Cause::ALL`].
@@ -101,6 +104,7 @@ impl Cause {
             Cause::Interrupt => "interrupt",
             Cause::Fifo => "fifo",
             Cause::Translation => "translation",
+            Cause::Flush => "flush",
         }
     }
 
@@ -128,6 +132,7 @@ impl Cause {
             Cause::Interrupt => "the interrupt has not reached its handler",
             Cause::Fifo => "a queue inside the device is empty, or full",
             Cause::Translation => "the IOMMU looks up where addresses lead",
+            Cause::Flush => "cached lines are on their way to memory",
         }
     }
 
@@ -153,6 +158,7 @@ impl Cause {
             Cause::Descriptor => "prefetch more, or let the core write them",
             Cause::Interrupt => "poll, where the wait is short",
             Cause::Translation => "larger pages, fewer of them in turns, or memory that stays mapped",
+            Cause::Flush => "smaller buffers, a write-combining mapping, or a device that caches listen to",
             Cause::Fifo => "a faster clock or wider beats of what feeds and empties it, or a larger queue",
             Cause::Replay => "the slot, the cable, the lanes; a replay buffer that holds a round trip",
         }

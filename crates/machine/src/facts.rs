@@ -1,6 +1,6 @@
 //! What a machine is.
 
-use crate::{Access, Verb, Width};
+use crate::{Access, Discipline, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
 /// What was found when a machine was opened.
@@ -28,6 +28,8 @@ pub struct Facts {
     pub dma: Option<DmaFacts>,
     /// The kernel's copy width behind a driver call; `None` if there is no driver to call.
     pub driver_width: Option<Width>,
+    /// How its cores can share buffers of ordinary memory with devices; none where nobody knows what that takes.
+    pub disciplines: Vec<Discipline>,
 }
 
 impl Facts {
@@ -68,6 +70,12 @@ pub struct DmaFacts {
     pub lent_bytes: u64,
     /// The pages by which something translates what devices ask for; `None` if they name memory as it is.
     pub page_bytes: Option<u64>,
+    /// What of the last-level cache holds lines that devices read; `None` if no read of theirs is any sooner for it.
+    pub cache: Option<CacheFacts>,
+    /// Whether a write that does not fill its lines costs host memory more than one that does.
+    pub is_partial_dearer: bool,
+    /// Whether there is memory of another socket, farther away.
+    pub has_remote: bool,
     /// Reads that one card may have under way.
     pub tags: u32,
     /// Jobs that one card may have at once.
@@ -76,6 +84,15 @@ pub struct DmaFacts {
     pub relays_at: Option<BarOffset>,
     /// Whether there is a driver that lets them make transfers and waits ([`Op::Dma`](crate::Op::Dma)).
     pub has_driver: bool,
+}
+
+/// A last-level cache as devices meet it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CacheFacts {
+    /// Bytes of all of it.
+    pub bytes: u64,
+    /// Bytes of what lines that devices write may take of it.
+    pub device_bytes: u64,
 }
 
 /// Whose time it is.

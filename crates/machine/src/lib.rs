@@ -1,7 +1,7 @@
 //! The promise: plans in, samples out.
 //!
 //! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences, driver calls,
-//! transfers by a device, memory lent to one and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
+//! transfers by a device, memory lent to one or shared with it, and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
 //! a closed set of loops. Time belongs to the machine; the asker never reads a clock.
 //!
 //! Start with [`Machine`], then [`Plan`], then [`Samples`].
@@ -18,6 +18,8 @@ mod dma_call;
 mod error;
 mod facts;
 mod flow;
+mod handover;
+mod host_memory;
 mod kernel_call;
 mod lend;
 mod link_use;
@@ -38,8 +40,10 @@ pub use clock::Clock;
 pub use corrected::Corrected;
 pub use dma_call::{Completion, Descriptors, DmaCall, Share};
 pub use error::{MachineError, Unsupported};
-pub use facts::{Clockwork, DmaFacts, Facts, Region, RegionKind};
+pub use facts::{CacheFacts, Clockwork, DmaFacts, Facts, Region, RegionKind};
 pub use flow::{Flow, Peer};
+pub use handover::{Discipline, Flush, Handover};
+pub use host_memory::{HostMemory, Socket, Writer};
 pub use kernel_call::KernelCall;
 pub use lend::{Invalidation, Lend, Means, Strategy, Table};
 pub use link_use::LinkUse;

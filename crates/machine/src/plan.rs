@@ -1,6 +1,9 @@
 //! What is to be done, as data.
 
-use crate::{Access, Channel, Clock, DmaCall, Fence, KernelCall, Lend, OnChannels, Relay, Transfer, Width, WriteRead};
+use crate::{
+    Access, Channel, Clock, DmaCall, Fence, Handover, HostMemory, KernelCall, Lend, OnChannels, Relay, Transfer, Width,
+    WriteRead,
+};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// What to run and how often between two timestamps.
@@ -19,6 +22,8 @@ pub struct Plan {
     pub passes: u64,
     /// Passes before the first timestamp of each sample, not counted.
     pub warmup_passes: u64,
+    /// What transfers that devices make by themselves find of host memory; every run of passes begins with it.
+    pub memory: HostMemory,
     /// The longest one sample may take, in the machine's own time.
     pub timeout: Ticks,
 }
@@ -32,6 +37,7 @@ impl Plan {
             before: Vec::new(),
             passes,
             warmup_passes: 0,
+            memory: HostMemory::default(),
             timeout: Ticks::whole_ns(1_000_000_000),
         }
     }
@@ -77,6 +83,8 @@ pub enum Op {
     Kernel(KernelCall),
     /// Lends memory to a device, and takes it back.
     Lend(Lend),
+    /// Hands a buffer of ordinary memory to a device, or takes one over.
+    Handover(Handover),
     /// Sends a message to the lane that receives on this channel.
     Send(Channel),
     /// Waits for the message of the same place in the sender's body and pass.
@@ -106,6 +114,7 @@ impl Op {
             Op::OnChannels(dealt) => dealt.transfer.bytes_of_pass(),
             Op::Relay(relay) => relay.bytes_of_pass(),
             Op::Dma(call) => call.transfer.bytes_of_pass(),
+            Op::Handover(handover) => handover.bytes,
             Op::Fence(_)
             | Op::Map(_)
             | Op::FlushLines(_)

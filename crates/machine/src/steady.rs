@@ -22,7 +22,7 @@ pub enum Unsteady {
     Unwanted,
     /// There are so few that it would not pay.
     Few,
-    /// They go to places at random.
+    /// They go to places at random, or with room between them.
     RandomPlaces,
     /// Links damage TLPs at random.
     Errors,
@@ -82,7 +82,7 @@ impl Unsteady {
         match self {
             Unsteady::Unwanted => "all were asked for",
             Unsteady::Few => "they are few",
-            Unsteady::RandomPlaces => "they go to places at random",
+            Unsteady::RandomPlaces => "they go to places at random, or with room between them",
             Unsteady::Errors => "links damage TLPs at random",
             Unsteady::RandomPassing => "ports let TLPs pass each other at random",
             Unsteady::Watched => "somebody watches TLPs",

@@ -198,7 +198,7 @@ pub(crate) fn fence_alone(platform: &Platform, fence: Fence) -> f64 {
 }
 
 /// Nanoseconds rounded to a tick.
-fn whole_ticks(ns: f64) -> f64 {
+pub(crate) fn whole_ticks(ns: f64) -> f64 {
     Ticks::from_ns(ns).map_or(ns, Ticks::as_ns)
 }
 

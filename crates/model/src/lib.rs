@@ -4,7 +4,7 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
 //! and knows nothing of the simulator: where the two agree, that means something.
 //!
-//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs` and
+//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs`, `handover.rs` and
 //! `dma_call.rs`, the terms they are made of in `costs.rs`, `path.rs` and `transfer/pools.rs`.
 
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod costs;
 mod dma;
 mod dma_call;
 mod engine_way;
+mod handover;
 mod load;
 mod loaded;
 mod machine;

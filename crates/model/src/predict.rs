@@ -2,9 +2,12 @@
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
-use crate::{dma_call, load, relay, store, transfer};
-use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, Op, Order, Plan, Span, Stream, Verb, Width};
-use lanemark_platform::Platform;
+use crate::{dma_call, handover, load, relay, store, transfer};
+use lanemark_machine::{
+    Access, DmaCall, DriverCall, Fence, HostMemory, Lane, Op, Order, Plan, Socket, Span, Stream, Verb, Width,
+};
+use lanemark_platform::{Iommu, Platform};
+use lanemark_units::Ticks;
 
 /// Which term of a formula is the largest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +51,8 @@ pub enum Bound {
     Queue,
     /// Translations that the IOMMU walks its tables for.
     Translation,
+    /// Lines that are flushed over how long each takes.
+    Flush,
 }
 
 impl Bound {
@@ -74,6 +79,7 @@ impl Bound {
             Bound::Interrupt => "the interrupt and the thread it wakes",
             Bound::Queue => "the user's clock behind a queue",
             Bound::Translation => "translations that are walked for",
+            Bound::Flush => "lines on their way out of caches",
         }
     }
 }
@@ -98,7 +104,7 @@ pub struct Prediction {
 /// of threads that call one card's driver on a channel each, several streams, other instructions between them, or a region that is not there.
 ///
 /// Each is the largest of several lower bounds, so a machine is never faster; `store.rs` and `load.rs` say
-/// which, `transfer.rs` for what a device moves, `relay.rs` for what several hand on, and `dma_call.rs` for what a core waits for
+/// which, `transfer.rs` for what a device moves, `handover.rs` for what a core shares with one, `relay.rs` for what several hand on, and `dma_call.rs` for what a core waits for
 /// until it has. One region, one core, aligned ranges, nothing cached or gathered
 /// before.
 ///
@@ -113,11 +119,35 @@ pub struct Prediction {
 /// ```
 #[must_use]
 pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
-    let said = predict_warm(platform, plan)?;
+    let is_job = |op: &Op| matches!(op, Op::Transfer(_) | Op::WriteRead(_) | Op::OnChannels(_));
+    let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
+    if plan.memory != HostMemory::default() && !ops.all(is_job) {
+        return None;
+    }
+    let said = match plan.memory.socket {
+        Socket::Local => predict_warm(platform, plan)?,
+        Socket::Remote => predict_warm(&with_memory_farther_away(platform)?, plan)?,
+    };
     // Formulas know of walks for what never stays known, and of no first ones; nor do those of calls know of any.
     let calls = plan.lanes.iter().flat_map(|lane| &lane.body).any(|op| matches!(op, Op::Dma(_) | Op::Relay(_)));
-    let is_cold = platform.iommu.is_some() && (plan.warmup_passes == 0 || calls);
-    Some(if is_cold { Prediction { lead: 1.0, ..said } } else { said })
+    let is_cold = platform.iommu.as_ref().is_some_and(Iommu::translates) && (plan.warmup_passes == 0 || calls);
+    // Nor do the latter of lines that writes do not fill.
+    let holds = platform.memory.as_ref().is_some_and(|memory| memory.partial_line_ns.value > Ticks::ZERO);
+    Some(if is_cold || holds && calls { Prediction { lead: 1.0, ..said } } else { said })
+}
+
+/// The same platform with its memory at the other socket; `None` if it has one socket.
+fn with_memory_farther_away(platform: &Platform) -> Option<Platform> {
+    let mut platform = platform.clone();
+    let memory = platform.memory.as_mut().filter(|memory| memory.remote_ns.value > Ticks::ZERO)?;
+    let each_way = memory.remote_ns.value;
+    // Without a latency of its own there is no cache.
+    if memory.cached_read_ns.value > Ticks::ZERO {
+        memory.cached_read_ns.value += each_way * 2;
+    }
+    memory.read_ns.value += each_way * 2;
+    memory.write_ns.value += each_way;
+    Some(platform)
 }
 
 /// The same, once all translations are known that stay so.
@@ -128,6 +158,7 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         let calls: Option<Vec<DmaCall>> = plan.lanes.iter().map(call).collect();
         return dma_call::threads(platform, &calls?, plan.passes);
     }
+    let written_by = plan.memory.written_by;
     match lane.body.as_slice() {
         [Op::Stream(stream)] => predict_stream(platform, stream, None, 0, plan.passes),
         [Op::Stream(stream), Op::Fence(fence)] if stream.verb == Verb::Store => {
@@ -146,10 +177,13 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             let holds_for = "a range that is mapped and given back";
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
         }
-        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan.passes),
-        [Op::OnChannels(dealt)] => transfer::predict(platform, &dealt.transfer, dealt.channels, plan.passes),
+        [Op::Handover(shared)] => handover::predict(platform, shared, plan.passes, plan.warmup_passes),
+        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan.passes, written_by),
+        [Op::OnChannels(dealt)] => {
+            transfer::predict(platform, &dealt.transfer, dealt.channels, plan.passes, written_by)
+        }
         [Op::Relay(relay)] => relay::predict(platform, relay, plan.passes),
-        [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes),
+        [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes, written_by),
         [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),
         _ => None,

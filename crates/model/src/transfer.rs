@@ -16,7 +16,8 @@
 //! | buffers | rounds of as many as may be between engine and link + rest | the same |
 //! | queue | beats of the user's clock for all packets of data, without what a queue holds | the same |
 //!
-//! A read whose lines are all in the last-level cache is answered from there, and has less of a way.
+//! A read whose lines are all in the last-level cache is answered from there, and has less of a way. A write that does not fill its
+//! lines holds memory for longer (`partial.rs`).
 //!
 //! Where a driver asks for a transfer (`asked.rs`), descriptors that are fetched come first: one latency until the first is
 //! there, rounds of as many as are fetched ahead until the last is. What tells of the end comes behind the last write, by the
@@ -25,6 +26,7 @@
 mod asked;
 mod ceiling;
 mod leg;
+mod partial;
 mod peers;
 mod pools;
 mod root_complex;
@@ -45,7 +47,7 @@ use crate::engine_way;
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use crate::queue::Queued;
-use lanemark_machine::{Partner, Transfer, Verb};
+use lanemark_machine::{Partner, Transfer, Verb, Writer};
 use lanemark_platform::{Dma, Memory, Platform, Region};
 use lanemark_units::Ticks;
 use lanemark_wire::{Chunk, Mps, Rcb, split};
@@ -111,6 +113,10 @@ struct Sum {
     /// The least that a request holds its credits at its end, and what all do.
     held: Ticks,
     all_held: Ticks,
+    /// What lines that writes do not fill hold memory for: those of all, of the request with the most, and of the last one.
+    of_lines: Ticks,
+    most_of_lines: Ticks,
+    last_of_lines: Ticks,
     /// The least from the engine to the last byte of a request, the least and the most on the link, the least of beats,
     /// and the least that one is between engine and link.
     latency: Ticks,
@@ -161,9 +167,15 @@ struct Piece {
     queued: Queued,
 }
 
-/// The formula's answer for `passes` times `transfer`, dealt to so many channels.
-pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, passes: u64) -> Option<Prediction> {
-    let way = Way { channels, ..Way::of(platform, transfer)? };
+/// The formula's answer for `passes` times `transfer`, dealt to so many channels, in host memory that somebody has written.
+pub(crate) fn predict(
+    platform: &Platform,
+    transfer: &Transfer,
+    channels: u32,
+    passes: u64,
+    written_by: Writer,
+) -> Option<Prediction> {
+    let way = Way { channels, ..Way::found(platform, transfer, written_by)? };
     // Each channel has its own under way.
     if channels == 0 || channels > 1 && transfer.under_way.is_some() || channels > way.dma.channels.value {
         return None;
@@ -205,6 +217,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
         (way.terms(&sum, scale), is_whole.then_some(sum)?)
     };
     let largest = way.translated(largest, all, one_by_one);
+    let largest = if way.knows_lines(all, written_by) { largest } else { largest.blurred() };
     let delivered_ns = start + largest.ns;
     let pieces = way.pieces(taken_apart - 1)?;
     let (first, last_piece) = (pieces.first()?, *pieces.last()?);
@@ -214,7 +227,12 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
 }
 
 impl<'a> Way<'a> {
+    /// With what a core has just written at its other end.
     fn of(platform: &'a Platform, transfer: &'a Transfer) -> Option<Way<'a>> {
+        Way::found(platform, transfer, Writer::Core)
+    }
+
+    fn found(platform: &'a Platform, transfer: &'a Transfer, written_by: Writer) -> Option<Way<'a>> {
         let dma = platform.dma.as_ref()?;
         let (base, path) = match (transfer.partner, transfer.verb) {
             (Partner::Host, Verb::Store) => {
@@ -238,7 +256,7 @@ impl<'a> Way<'a> {
         // A packet longer than a port on the way allows never comes there.
         let longest = u64::from(payload_bytes).min(transfer.bytes);
         let passes = path.hops.iter().all(|hop| longest <= u64::from(hop.mps_bytes));
-        let cached = root_complex::cached(platform, transfer, base);
+        let cached = root_complex::cached(platform, transfer, base, written_by);
         passes.then_some(Way { platform, dma, transfer, base, path, header_dw, payload_bytes, channels: 1, cached })
     }
 
@@ -326,6 +344,9 @@ impl<'a> Way<'a> {
                     besides_memory: piece.way,
                     held: piece.held,
                     all_held: Ticks::ZERO,
+                    of_lines: Ticks::ZERO,
+                    most_of_lines: Ticks::ZERO,
+                    last_of_lines: Ticks::ZERO,
                     root_reads: 0,
                     root_loops: Ticks::ZERO,
                     root_loop: piece.root_loop,
@@ -372,6 +393,9 @@ impl<'a> Way<'a> {
                 so_far.besides_memory = so_far.besides_memory.min(piece.way);
                 so_far.held = so_far.held.min(piece.held);
                 so_far.all_held += piece.held;
+                so_far.last_of_lines = self.held_by_lines(nth, chunk);
+                so_far.of_lines += so_far.last_of_lines;
+                so_far.most_of_lines = so_far.most_of_lines.max(so_far.last_of_lines);
                 so_far.most_latency = so_far.most_latency.max(engine + piece.way);
                 so_far.latency = so_far.latency.min(engine + piece.way);
                 so_far.least_link = so_far.least_link.min(piece.link);
@@ -389,9 +413,16 @@ impl<'a> Way<'a> {
         })
     }
 
+    /// The link on which the longest packets follow each other slowest. Of shorter ones it may be another: to take the slowest of each
+    /// would add up what no one link takes.
+    fn slowest(&self, header_dw: u8) -> Option<&Hop> {
+        let longest = u64::from(self.payload_bytes).min(self.transfer.bytes);
+        self.path.slowest(header_dw, longest as u32)
+    }
+
     fn write(&self, chunk: Chunk) -> Option<Piece> {
         let payload = in_dws(chunk);
-        let link = self.path.slowest(self.header_dw, payload)?.pace(self.header_dw, payload);
+        let link = self.slowest(self.header_dw)?.pace(self.header_dw, payload);
         let on_links = self.path.unloaded(self.header_dw, payload);
         let egress = self.platform.endpoint.egress_ns.value;
         let (beats, at_end) = match self.transfer.partner {
@@ -492,7 +523,7 @@ impl<'a> Way<'a> {
             for payload in self.completions(*piece, rcb) {
                 payloads.push(payload);
                 let on_links = self.path.unloaded(3, payload);
-                let pace = self.path.slowest(3, payload)?.pace(3, payload);
+                let pace = self.slowest(3)?.pace(3, payload);
                 let at_engine = self.beats(3, payload);
                 taken = taken.max(sent + on_links) + at_engine;
                 of_last = of_last.max(sent_of_it + on_links) + at_engine;

@@ -33,8 +33,9 @@ pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Core, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, Forwarding, Iommu, Link,
-    Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Slot, Switch, WcPartialFlush,
+    Bar, Coherence, Core, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, FlushLine,
+    Forwarding, Iommu, Link, Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Slot,
+    Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -60,6 +61,8 @@ pub struct Platform {
     pub memory: Option<Memory>,
     /// What translates devices' addresses; `None` if nothing does.
     pub iommu: Option<Iommu>,
+    /// What cores pay for memory that devices see too; absent if nothing is known of it.
+    pub coherence: Option<Coherence>,
     /// The link between an endpoint and what it hangs on.
     pub link: Link,
     /// The endpoint.

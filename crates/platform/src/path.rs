@@ -8,8 +8,8 @@ use crate::read::{Notes, cut, of_defaults, said};
 use crate::registers::check_registers;
 use crate::spec::{Key, Kind, Raw, check_faults};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin, Param,
-    Platform, PlatformError, Port, Problem, Region, Registers, RootComplex, Slot, Switch,
+    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
+    Param, Platform, PlatformError, Port, Problem, Region, Registers, RootComplex, Slot, Switch,
 };
 
 /// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
@@ -58,6 +58,7 @@ fn replaced(
         RootComplex::PATH => RootComplex::KEYS,
         Memory::PATH => Memory::KEYS,
         Iommu::PATH => Iommu::KEYS,
+        Coherence::PATH => Coherence::KEYS,
         Link::PATH => Link::KEYS,
         Endpoint::PATH => Endpoint::KEYS,
         Dma::PATH => Dma::KEYS,
@@ -91,6 +92,7 @@ fn replaced(
         RootComplex::PATH => changed.root_complex.set(key, &raw, origin),
         Memory::PATH => changed.memory.as_mut().is_some_and(|memory| memory.set(key, &raw, origin)),
         Iommu::PATH => changed.iommu.as_mut().is_some_and(|iommu| iommu.set(key, &raw, origin)),
+        Coherence::PATH => changed.coherence.as_mut().is_some_and(|coherence| coherence.set(key, &raw, origin)),
         Link::PATH => changed.link.set(key, &raw, origin),
         Endpoint::PATH => changed.endpoint.set(key, &raw, origin),
         Dma::PATH => changed.dma.as_mut().is_some_and(|dma| dma.set(key, &raw, origin)),
@@ -142,6 +144,7 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
         Driver::PATH if platform.driver.is_none() => missing(section, Driver::TEXTS, Driver::KEYS),
         Memory::PATH if platform.memory.is_none() => missing(section, Memory::TEXTS, Memory::KEYS),
         Iommu::PATH if platform.iommu.is_none() => missing(section, Iommu::TEXTS, Iommu::KEYS),
+        Coherence::PATH if platform.coherence.is_none() => missing(section, Coherence::TEXTS, Coherence::KEYS),
         Fifos::PATH if platform.fifos.is_none() => missing(section, Fifos::TEXTS, Fifos::KEYS),
         MsiX::PATH if platform.msi_x.is_none() => missing(section, MsiX::TEXTS, MsiX::KEYS),
         Registers::PATH if platform.registers.is_none() => missing(section, Registers::TEXTS, Registers::KEYS),
@@ -249,6 +252,7 @@ pub(crate) fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)>
         RootComplex::PATH => platform.root_complex.each(&mut visit),
         Memory::PATH => platform.memory.as_ref()?.each(&mut visit),
         Iommu::PATH => platform.iommu.as_ref()?.each(&mut visit),
+        Coherence::PATH => platform.coherence.as_ref()?.each(&mut visit),
         Link::PATH => platform.link.each(&mut visit),
         Endpoint::PATH => platform.endpoint.each(&mut visit),
         Dma::PATH => platform.dma.as_ref()?.each(&mut visit),

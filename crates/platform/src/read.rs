@@ -8,8 +8,8 @@ use crate::msi_x::check_msi_x;
 use crate::registers::check_registers;
 use crate::spec::{Key, Kind, Raw, Value, check_faults};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin, Param,
-    Platform, Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
+    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX,
+    Origin, Param, Platform, Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
 };
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
@@ -498,6 +498,7 @@ const TOP: &[&str] = &[
     "root_complex",
     "memory",
     "iommu",
+    "coherence",
     "link",
     "endpoint",
     "dma",
@@ -528,6 +529,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let root_complex = one(table, RootComplex::PATH, notes, RootComplex::read);
     let memory = one_or_none(table, Memory::PATH, notes, Memory::read);
     let iommu = one_or_none(table, Iommu::PATH, notes, Iommu::read);
+    let coherence = one_or_none(table, Coherence::PATH, notes, Coherence::read);
     let link = one(table, Link::PATH, notes, Link::read);
     let endpoint = one(table, Endpoint::PATH, notes, Endpoint::read);
     let dma = one_or_none(table, Dma::PATH, notes, Dma::read);
@@ -557,6 +559,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         root_complex: root_complex?,
         memory: memory.ok()?,
         iommu: iommu.ok()?,
+        coherence: coherence.ok()?,
         link: link?,
         endpoint: endpoint?,
         dma: dma.ok()?,

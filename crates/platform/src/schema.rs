@@ -2,8 +2,8 @@
 
 use crate::spec::{Key, Kind, Raw};
 use crate::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin, Platform,
-    Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
+    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
+    Platform, Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -28,6 +28,7 @@ const PARTS: &[Part] = &[
     },
     Part { path: Memory::PATH, texts: Memory::TEXTS, keys: Memory::KEYS, repeated: false, required: false },
     Part { path: Iommu::PATH, texts: Iommu::TEXTS, keys: Iommu::KEYS, repeated: false, required: false },
+    Part { path: Coherence::PATH, texts: Coherence::TEXTS, keys: Coherence::KEYS, repeated: false, required: false },
     Part { path: Link::PATH, texts: Link::TEXTS, keys: Link::KEYS, repeated: false, required: true },
     Part { path: Endpoint::PATH, texts: Endpoint::TEXTS, keys: Endpoint::KEYS, repeated: false, required: true },
     Part { path: Dma::PATH, texts: Dma::TEXTS, keys: Dma::KEYS, repeated: false, required: false },
@@ -223,6 +224,9 @@ impl Platform {
         }
         if let Some(iommu) = &self.iommu {
             file["iommu"] = section_json(&[], |visit| iommu.each(visit));
+        }
+        if let Some(coherence) = &self.coherence {
+            file["coherence"] = section_json(&[], |visit| coherence.each(visit));
         }
         if let Some(dma) = &self.dma {
             file["dma"] = section_json(&[], |visit| dma.each(visit));

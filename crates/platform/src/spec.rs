@@ -288,6 +288,7 @@ macro_rules! section {
 const HUGE: u64 = 1 << 63;
 
 mod bar;
+mod coherence;
 mod dma_way;
 mod driver;
 mod fifos;
@@ -299,6 +300,7 @@ mod registers;
 mod root_complex;
 
 pub use bar::Bar;
+pub use coherence::{Coherence, FlushLine};
 pub use dma_way::{DmaRead, DmaWay, DmaWrite};
 pub use driver::Driver;
 pub use fifos::Fifos;
@@ -552,6 +554,7 @@ impl crate::Platform {
             memory.each(&mut visit);
         }
         self.iommu.iter().for_each(|iommu| iommu.each(&mut visit));
+        self.coherence.iter().for_each(|coherence| coherence.each(&mut visit));
         self.link.each(&mut visit);
         self.endpoint.each(&mut visit);
         if let Some(dma) = &self.dma {
@@ -576,12 +579,13 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 19] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 20] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
         (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
         (Memory::PATH, Memory::TEXTS, Memory::KEYS),
         (Iommu::PATH, Iommu::TEXTS, Iommu::KEYS),
+        (Coherence::PATH, Coherence::TEXTS, Coherence::KEYS),
         (Link::PATH, Link::TEXTS, Link::KEYS),
         (Endpoint::PATH, Endpoint::TEXTS, Endpoint::KEYS),
         (Dma::PATH, Dma::TEXTS, Dma::KEYS),
@@ -626,6 +630,7 @@ mod tests {
         "root_complex.peer_writes",
         "root_complex.peer_tags",
         "root_complex.peer_in_order",
+        "memory.device_ways",
         "memory.odd_end_completion",
         "iommu.iotlb_entries",
         "iommu.iotlb_ways",
@@ -633,6 +638,10 @@ mod tests {
         "iommu.walk_reads",
         "iommu.walk_cache_entries",
         "iommu.walkers",
+        "iommu.invalidation_entries",
+        "iommu.pass_through",
+        "coherence.flush",
+        "coherence.flushes_in_flight",
         "link.generation",
         "link.posted_header_credits",
         "link.posted_data_credits",

@@ -4,8 +4,8 @@ mod sound;
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin, PRESETS,
-    Port, Preset, Problem, Region, Registers, RootComplex, Slot, Switch,
+    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
+    PRESETS, Port, Preset, Problem, Region, Registers, RootComplex, Slot, Switch,
 };
 use lanemark_units::parse_size;
 use sound::read;
@@ -16,12 +16,13 @@ struct Part {
     keys: &'static [Key],
 }
 
-const PARTS: [Part; 19] = [
+const PARTS: [Part; 20] = [
     Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
     Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
     Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
     Part { path: Memory::PATH, header: "[memory]", keys: Memory::KEYS },
     Part { path: Iommu::PATH, header: "[iommu]", keys: Iommu::KEYS },
+    Part { path: Coherence::PATH, header: "[coherence]", keys: Coherence::KEYS },
     Part { path: Dma::PATH, header: "[dma]", keys: Dma::KEYS },
     Part { path: DmaRead::PATH, header: "[dma_read]", keys: DmaRead::KEYS },
     Part { path: DmaWrite::PATH, header: "[dma_write]", keys: DmaWrite::KEYS },

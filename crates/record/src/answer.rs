@@ -187,7 +187,8 @@ pub struct Way {
     pub memory_type: String,
     /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...; or the fence, clock or call that is asked about; or,
     /// where memory is lent, who is told and when it is taken out of reach: `strict`, `deferred`, `page_table_strict`,
-    /// `page_table_deferred`, and `take` for an object of a pool; or,
+    /// `page_table_deferred`, and `take` for an object of a pool; or, where memory is shared with a device, what for:
+    /// `coherent`, `flushed_by_clflushopt`, `uncached`, `write_combining`, `streaming_stores`, `bounced`, `bounced_write_combining`; or,
     /// where devices move the bytes themselves, which way: `host_to_device`, `device_to_host`, or flows: `0:1`,
     /// `0-7:host`.
     pub access: String,
@@ -195,9 +196,9 @@ pub struct Way {
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
+    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
     /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
-    /// flows go beside another, it is those that have), `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
+    /// flows go beside another, it is those that have), `dma_pages_4` for one that takes so many pages in turn, `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
     /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
     /// `fetched_` for the descriptors), and how it is told (`_flag`, `_register`, `_interrupt`).
     pub through: String,
@@ -210,6 +211,9 @@ impl std::fmt::Display for Way {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(strategy) = self.through.strip_prefix("lend_") {
             return write!(f, "{}, {}", strategy.replace('_', " "), self.access.replace('_', " "));
+        }
+        if let Some(direction) = self.through.strip_prefix("shared_") {
+            return write!(f, "{}, {}", direction.replace('_', " "), self.access.replace('_', " "));
         }
         if self.memory_type != "none" {
             write!(f, "{} ", self.memory_type.to_uppercase())?;
@@ -240,6 +244,9 @@ impl Way {
             "loads" => f.write_str(", loads"),
             other if other.starts_with("dma_under_way_") => {
                 write!(f, " by DMA, {} under way", other.trim_start_matches("dma_under_way_"))
+            }
+            other if other.starts_with("dma_pages_") => {
+                write!(f, " by DMA, {} pages in turn", other.trim_start_matches("dma_pages_"))
             }
             other => match other.strip_prefix("dma_").and_then(|asked| asked.rsplit_once('_')) {
                 Some((asked, told)) => write!(f, " by DMA, {}, {told}", asked.replace('_', " ")),
@@ -359,10 +366,14 @@ mod tests {
         assert_eq!(way("none", "device_to_host", None, "dma"), "device-to-host by DMA");
         let lent = way("none", "page_table_strict", None, "lend_baseline_free_list");
         assert_eq!(lent, "baseline free list, page table strict");
+        let shared = way("none", "flushed_by_clwb", None, "shared_to_device");
+        assert_eq!(shared, "to device, flushed by clwb");
         assert_eq!(way("none", "host:0-7:host", None, "dma_relay"), "host:0-7:host by DMA, handed on");
         let asked = way("none", "0:host", None, "dma_fetched_call_interrupt");
         assert_eq!(asked, "0:host by DMA, fetched call, interrupt");
         let loaded = way("none", "host_to_device", None, "dma_under_way_16");
         assert_eq!(loaded, "host-to-device by DMA, 16 under way");
+        let paged = way("none", "host_to_device", None, "dma_pages_16");
+        assert_eq!(paged, "host-to-device by DMA, 16 pages in turn");
     }
 }

@@ -11,15 +11,46 @@ pub struct Reproduction {
     pub paper: String,
     /// What the paper is.
     pub title: String,
-    /// The platform it was asked of.
+    /// The platform it was asked of, or which other machine.
     pub platform: String,
     /// Its figures, row by row.
     pub rows: Vec<Row>,
     /// Agreement over sets of rows, as the experiment wants it.
     pub bounds: Vec<Bound>,
+    /// What the paper argues in words, or leaves open, as pictures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
     /// What the machine this runs on says to the same things, if it was asked; it is another than the paper's, and
     /// nothing of this counts as agreement.
     pub here: Vec<Here>,
+}
+
+/// Lines over a parameter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Picture {
+    /// What it shows.
+    pub title: String,
+    /// The parameter, with its unit.
+    pub along: String,
+    /// What is drawn over it, with its unit.
+    pub shows: String,
+    /// Values of the parameter, from small to large.
+    pub at: Vec<f64>,
+    /// The lines.
+    pub lines: Vec<PictureLine>,
+    /// What a reader should know: where the lines come from, and what they say.
+    pub note: String,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PictureLine {
+    /// What it is of.
+    pub name: String,
+    /// Its values, one for each of the parameter's; absent where there is none.
+    pub values: Vec<Option<f64>>,
 }
 
 /// A published figure beside that of the machine this runs on.

@@ -1,4 +1,4 @@
-//! How far and how densely devices move bytes, where somebody asked for something else than usual.
+//! How far and how densely devices move bytes and what they find there, where somebody asked for something else than usual.
 
 use lanemark_units::format_size;
 use schemars::JsonSchema;
@@ -17,19 +17,78 @@ pub struct Reach {
     pub stride_bytes: Option<u64>,
     /// Transfers under way at once, at the most.
     pub outstanding: Option<u32>,
+    /// Who wrote the host memory last that they find.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
+    /// Which socket it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<Socket>,
     /// Channels of each card that its transfers are dealt to, or that threads call its driver on, one each.
     pub channels: Option<u32>,
+}
+
+/// Who wrote host memory last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// Nobody since its lines left every cache.
+    Cold,
+    /// A core.
+    HostWarm,
+    /// A device, after its lines had left every cache.
+    DeviceWarm,
+}
+
+impl Found {
+    /// All of them.
+    pub const ALL: [Found; 3] = [Found::Cold, Found::HostWarm, Found::DeviceWarm];
+
+    /// As it is said and asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Found::Cold => "cold",
+            Found::HostWarm => "host-warm",
+            Found::DeviceWarm => "device-warm",
+        }
+    }
+}
+
+/// A socket, as seen from the devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Socket {
+    /// The one whose root ports they hang on.
+    Local,
+    /// The other one.
+    Remote,
+}
+
+impl Socket {
+    /// Both of them.
+    pub const ALL: [Socket; 2] = [Socket::Local, Socket::Remote];
+
+    /// As it is said and asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Socket::Local => "local",
+            Socket::Remote => "remote",
+        }
+    }
 }
 
 impl Reach {
     /// Whether all that was asked for is so; what nobody asked for may be anything.
     #[must_use]
     pub fn is_as_asked(&self, asked: &Reach) -> bool {
-        let Reach { window_bytes, is_random, stride_bytes, outstanding, channels } = *asked;
+        let Reach { window_bytes, is_random, stride_bytes, outstanding, found, socket, channels } = *asked;
         (window_bytes.is_none() || window_bytes == self.window_bytes)
             && (!is_random || self.is_random)
             && (stride_bytes.is_none() || stride_bytes == self.stride_bytes)
             && (outstanding.is_none() || outstanding == self.outstanding)
+            && (found.is_none() || found == self.found)
+            && (socket.is_none() || socket == self.socket)
             && (channels.is_none() || channels == self.channels)
     }
 
@@ -42,6 +101,12 @@ impl Reach {
 
 impl std::fmt::Display for Reach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(found) = self.found {
+            write!(f, ", {}", found.name())?;
+        }
+        if let Some(socket) = self.socket {
+            write!(f, ", {} socket", socket.name())?;
+        }
         if self.is_random {
             f.write_str(", at random")?;
         }
@@ -70,12 +135,17 @@ mod tests {
     fn a_reach_reads_as_what_was_asked_for() {
         let window_bytes = Some(65536);
         let reach =
-            Reach { window_bytes, is_random: true, stride_bytes: None, outstanding: Some(4), channels: Some(2) };
+            Reach { window_bytes, is_random: true, outstanding: Some(4), channels: Some(2), ..Reach::default() };
         assert_eq!(reach.to_string(), ", at random, in 64KiB, 4 outstanding, on 2 channels");
         let apart = Reach { window_bytes, stride_bytes: Some(4096), ..Reach::default() };
         assert_eq!(apart.to_string(), ", every 4KiB, in 64KiB");
         let one = Reach { channels: Some(1), ..Reach::default() };
         assert_eq!(one.to_string(), ", on 1 channel");
+        let warm =
+            Reach { found: Some(Found::DeviceWarm), socket: Some(Socket::Remote), window_bytes, ..Reach::default() };
+        assert_eq!(warm.to_string(), ", device-warm, remote socket, in 64KiB");
+        assert!(warm.is_as_asked(&Reach { found: Some(Found::DeviceWarm), ..Reach::default() }));
+        assert!(!warm.is_as_asked(&Reach { socket: Some(Socket::Local), ..Reach::default() }));
         assert!(!Reach { is_random: true, ..Reach::default() }.is_usual());
         assert!(Reach::default().is_usual() && Reach::default().to_string().is_empty());
     }

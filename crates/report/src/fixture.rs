@@ -3,8 +3,8 @@
 
 use lanemark_record::{
     Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, CorePair, Detail, Direction, Formula, Link, LinkUse,
-    Origins, Quantity, Reach, Record, Reproduction, Row, Skipped, Summary, Target, TargetKind, Tlps, Verdict,
-    WaitShare, Way,
+    Origins, Picture, PictureLine, Quantity, Reach, Record, Reproduction, Row, Skipped, Summary, Target, TargetKind,
+    Tlps, Verdict, WaitShare, Way,
 };
 
 /// A record with nothing in it.
@@ -214,7 +214,21 @@ pub(crate) fn reproduction() -> Reproduction {
             wanted_percent: 2.0,
             met: true,
         }],
+        pictures: vec![],
         here: vec![],
+    }
+}
+
+/// Two lines, one of them with a name that is markup and without most of its values.
+pub(crate) fn picture() -> Picture {
+    let line = |name: &str, values: [Option<f64>; 3]| PictureLine { name: name.to_owned(), values: values.to_vec() };
+    Picture {
+        title: "Misses".to_owned(),
+        along: "buffers".to_owned(),
+        shows: "misses a page".to_owned(),
+        at: vec![1.0, 2.0, 4.0],
+        lines: vec![line("ours", [Some(1.0), Some(1.5), Some(2.0)]), line("<theirs>", [Some(8.0), None, None])],
+        note: "seen by a test".to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::advice::Topic;
 use crate::chart;
+use crate::coherence::{BEYOND, beyond};
 use crate::curve;
 use crate::error::ReportError;
 use crate::fabric::{self, Fabric};
@@ -10,11 +11,12 @@ use crate::grid::{Column, Grid};
 use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{self, Line, Panel, Point, words};
+use crate::picture;
 use crate::reproduction;
 use crate::table::{fit_in_words, kind_in_words, origins_in_words, reasons};
 use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use askama::Template;
-use lanemark_record::{CeilingKind, Record, Reproduction, Target, TargetKind, Verdict};
+use lanemark_record::{CeilingKind, Picture, Record, Reproduction, Target, TargetKind, Verdict};
 
 /// Bars up to which all of a panel are shown at once.
 const BARS_AT_ONCE: usize = 12;
@@ -162,6 +164,16 @@ struct Reproduced<'a> {
     rows: Vec<(&'static str, Vec<String>)>,
     bounds: Vec<(bool, Vec<String>)>,
     notes: Vec<(&'a str, &'a str)>,
+    pictures: Vec<Drawn<'a>>,
+}
+
+/// A picture of a reproduction.
+struct Drawn<'a> {
+    title: &'a str,
+    note: &'a str,
+    svg: String,
+    key: Vec<(usize, &'a str)>,
+    numbers: Grid,
 }
 
 impl<'a> Page<'a> {
@@ -448,6 +460,7 @@ fn numbers(panel: &Panel) -> Grid {
             "of limit".to_owned(),
             format!("formula, {symbol}"),
             "formula differs".to_owned(),
+            BEYOND.to_owned(),
         ]
         .map(Column::figures),
     );
@@ -480,6 +493,7 @@ fn numbers(panel: &Panel) -> Grid {
             point.share_in_words().unwrap_or_default(),
             figure(point.formula()),
             point.formula_difference_percent().map(figures::difference).unwrap_or_default(),
+            beyond(panel, line, *point).unwrap_or_default(),
             answer.doubts.iter().map(|doubt| doubt.text.as_str()).collect::<Vec<_>>().join("; "),
             formula.map(|formula| formula.bound.clone()).unwrap_or_default(),
             formula.map(|formula| formula.holds_for.clone()).unwrap_or_default(),
@@ -514,6 +528,22 @@ fn reproduced(reproduction: &Reproduction) -> Reproduced<'_> {
         rows: reproduction.rows.iter().map(|row| style(row.verdict)).zip(grid.rows).collect(),
         bounds: reproduction.bounds.iter().map(|bound| (bound.met, reproduction::bound_cells(bound))).collect(),
         notes: reproduction.rows.iter().filter(|row| !row.note.is_empty()).map(|row| (&*row.id, &*row.note)).collect(),
+        pictures: reproduction
+            .pictures
+            .iter()
+            .enumerate()
+            .map(|(place, picture)| drawn(&format!("{}-{place}", reproduction.paper), picture))
+            .collect(),
+    }
+}
+
+fn drawn<'a>(id: &str, picture: &'a Picture) -> Drawn<'a> {
+    Drawn {
+        title: &picture.title,
+        note: &picture.note,
+        svg: picture::drawing(picture, id),
+        key: picture::key(picture),
+        numbers: picture::grid(picture),
     }
 }
 
@@ -675,6 +705,17 @@ mod tests {
         flatten("", &serde_json::json!({"a": {"b": [1, 2], "c": [{"d": "x"}]}, "e": null}), &mut lines);
         let expected = [("a.b", "[1,2]"), ("a.c[0].d", "x"), ("e", "null")];
         assert_eq!(lines, expected.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    }
+
+    #[test]
+    fn a_picture_of_a_reproduction_is_drawn_with_a_key_its_note_and_its_numbers() {
+        let mut reproduction = fixture::reproduction();
+        reproduction.pictures = vec![fixture::picture(), fixture::picture()];
+        let page = html(&fixture::empty(), &[reproduction]).unwrap();
+        assert_eq!(page.matches("<svg class=\"picture\"").count(), 2);
+        assert!(page.contains("id=\"someone2026-0-title\"") && page.contains("id=\"someone2026-1-title\""));
+        assert!(page.contains("picture-key line-1\">&#60;theirs&#62;<"), "{page}");
+        assert!(page.contains("<p>seen by a test</p>") && page.contains("<td class=\"num\">1.5</td>"));
     }
 
     #[test]

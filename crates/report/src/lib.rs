@@ -27,6 +27,7 @@
 mod advice;
 mod capture;
 mod chart;
+mod coherence;
 mod comparison;
 mod curve;
 mod doctor;
@@ -44,6 +45,7 @@ mod html;
 mod loaded;
 mod matrix;
 mod panel;
+mod picture;
 mod probe;
 mod reproduction;
 mod residuals;

@@ -2,6 +2,7 @@
 
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
+use crate::picture;
 use lanemark_record::{Class, Reproduction, Row, Verdict};
 
 /// The least width of the column that says what a figure is, before it gets a line of its own.
@@ -27,6 +28,7 @@ pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> St
     if !notes.is_empty() {
         blocks.push(notes.join("\n"));
     }
+    blocks.extend(reproduction.pictures.iter().map(|picture| picture::in_words(picture, width)));
     if !reproduction.here.is_empty() {
         let head = "On the machine this runs on, which is another than the paper's: nothing of it counts as agreement";
         let lines = std::iter::once(wrap(head, width, 2)).chain(here(reproduction).lines(width));
@@ -120,7 +122,7 @@ pub(crate) fn cells(row: &Row) -> Vec<String> {
 }
 
 /// Four significant digits, but no more than there are: a published `64` is not `64.0`.
-fn exact(value: f64) -> String {
+pub(crate) fn exact(value: f64) -> String {
     let scale = if value == 0.0 || !value.is_finite() { 0 } else { 3 - value.abs().log10().floor() as i64 };
     let decimals = scale.clamp(0, 9) as usize;
     let text = format!("{value:.decimals$}");

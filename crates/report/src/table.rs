@@ -1,6 +1,7 @@
 //! A record on a terminal: short, the best ways first, and what limits them.
 
 use crate::advice::Topic;
+use crate::coherence::{BEYOND, beyond};
 use crate::curve;
 use crate::fabric::{self, Fabric};
 use crate::figures;
@@ -17,7 +18,7 @@ const BEST: usize = 8;
 /// Of more ways, how many of the worst are shown.
 const WORST: usize = 2;
 /// The columns that are about a way's largest size.
-const AT_LARGEST: [&str; 4] = ["ci95", "of limit", "waited for", "formula"];
+const AT_LARGEST: [&str; 5] = ["ci95", "of limit", BEYOND, "waited for", "formula"];
 /// A spread worth a remark, in percent of the median.
 const WIDE_SPREAD_PERCENT: f64 = 5.0;
 
@@ -182,8 +183,8 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         columns.push(Column::figures(panel.unit.symbol()));
     }
     columns.extend(sizes.iter().map(|size| Column::figures(figures::size(*size))));
-    let [ci95, of_limit, waited_for, formula_says] = AT_LARGEST;
-    columns.extend([ci95, of_limit].map(Column::figures));
+    let [ci95, of_limit, beyond_coherent, waited_for, formula_says] = AT_LARGEST;
+    columns.extend([ci95, of_limit, beyond_coherent].map(Column::figures));
     columns.extend([Column::words(waited_for), Column::figures(formula_says)]);
     let row = |line: &Line| {
         let largest = line.largest();
@@ -195,6 +196,7 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         row.extend(sizes.iter().map(|size| cell(panel, line.at(*size))));
         row.push(largest.ci95_in(panel.unit).unwrap_or_default());
         row.push(largest.share_in_words().unwrap_or_default());
+        row.push(beyond(panel, line, largest).unwrap_or_default());
         row.push(largest.longest_wait_in_words().unwrap_or_default());
         row.push(formula(panel, largest, shape.formula));
         row
@@ -574,6 +576,36 @@ Warnings
         assert!(!text.contains("left out"), "{text}");
         assert_eq!(lines[12].split("  ").next(), Some("s13, page table strict"));
         assert_eq!(lines[12].matches("13.2 ±0.250").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn what_a_discipline_costs_beyond_coherence_stands_beside_it_by_direction_and_line() {
+        let mut record = fixture::empty();
+        let mut add = |through: &str, access: &str, size_bytes: u64, ns: f64| {
+            let way = Way { through: through.to_owned(), ..fixture::way("none", access, None) };
+            record.answers.push(Answer {
+                quantity: Quantity::Cost,
+                latency_ns: lanemark_record::Summary::of(&[ns]),
+                delivered_rate_bytes_per_s: None,
+                ..fixture::bandwidth("host", way, size_bytes, 0.0)
+            });
+        };
+        for (size, factor) in [(64, 1.0), (4096, 64.0)] {
+            add("shared_to_device", "coherent", size, 10.0 * factor);
+            add("shared_to_device", "bounced", size, 30.0 * factor);
+            add("shared_from_device", "coherent", size, 40.0 * factor);
+            add("shared_from_device", "bounced", size, 35.0 * factor);
+        }
+        // Nobody asked for the coherent way of this size.
+        add("shared_to_device", "uncached", 128, 500.0);
+        let text = tables(&record, None);
+        let of = |way: &str| text.lines().find(|line| line.starts_with(way)).unwrap_or_else(|| panic!("{way}: {text}"));
+        assert!(text.contains("beyond coherent"), "{text}");
+        assert!(of("to device, bounced").contains("+1280 (+20.0 a line)"), "{text}");
+        assert!(of("from device, bounced").contains("-320 (-5.00 a line)"), "{text}");
+        for alone in ["to device, coherent", "from device, coherent", "to device, uncached"] {
+            assert!(!of(alone).contains("a line"), "{text}");
+        }
     }
 
     #[test]

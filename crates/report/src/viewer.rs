@@ -138,7 +138,7 @@ const fn colour(cause: Cause) -> &'static str {
         Cause::Issue | Cause::Driver => "thread_state_running",
         Cause::StrongOrder | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
         Cause::Buffers | Cause::Tag | Cause::Replay | Cause::Descriptor => "bad",
-        Cause::RootComplex | Cause::Translation => "yellow",
+        Cause::RootComplex | Cause::Translation | Cause::Flush => "yellow",
         Cause::LinkBusy => "good",
         Cause::Credit => "olive",
         Cause::Device | Cause::Engine | Cause::Fifo => "terrible",

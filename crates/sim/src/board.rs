@@ -17,6 +17,7 @@
 mod carried;
 mod faults;
 mod inject;
+mod lending;
 mod links;
 mod moved;
 mod peers;
@@ -27,6 +28,7 @@ mod steady;
 
 pub use carried::Carried;
 pub use faults::{CutOff, Withheld};
+pub use lending::Invalidating;
 
 use crate::engine::{Schedule, Slab, Slot, Wire};
 use crate::noticed::{Noticed, PortLimit};
@@ -50,9 +52,9 @@ use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::{self, End, Topology};
-use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Waiter, WriteRead};
+use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Waiter, WriteRead, Writer};
 use lanemark_platform::Platform;
-use lanemark_units::Ticks;
+use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
 
 /// Why a platform cannot be built.
@@ -122,6 +124,8 @@ pub struct Board {
     /// What is lent to devices, and which lines of it are in the last-level cache.
     memory: Memory,
     cache: LastLevelCache,
+    /// Who wrote there what transfers find.
+    written_by: Writer,
     /// Two for each link, the one down first.
     directions: Vec<Direction>,
     /// The ports at both ends of each, the sender's first.
@@ -188,7 +192,7 @@ impl Board {
         // No core sends more than a line; with devices that move bytes, packets are as long as the links allow.
         let is_moving = platform.dma.is_some() || endpoints.len() > 1;
         let slot_bytes = if is_moving { platform.largest_mps_bytes() as usize } else { 64 };
-        Ok(Board {
+        let mut board = Board {
             now: Ticks::ZERO,
             schedule: Schedule::new(table.len()),
             places,
@@ -205,7 +209,8 @@ impl Board {
             roots: root_ports.into_iter().map(|port| Root { port, upstream: Wire::default() }).collect(),
             root_routes,
             memory: Memory::default(),
-            cache: LastLevelCache::new(platform.memory.as_ref().map_or(0, lanemark_platform::Memory::cached_lines)),
+            cache: root::cache_of(platform),
+            written_by: Writer::default(),
             directions,
             faults: faults::Faults::new(platform, &ports),
             ports,
@@ -224,7 +229,11 @@ impl Board {
             lost: 0,
             errors: Vec::new(),
             has_failed: false,
-        })
+        };
+        if platform.faults.iter().any(|fault| fault.kind.value.is_of_iommu()) {
+            board.lend_by_table();
+        }
+        Ok(board)
     }
 
     /// The time now.
@@ -299,6 +308,15 @@ impl Board {
         self.start_job(transfer, None, passes, first_pass)
     }
 
+    /// The same, with offset 0 of its window at an address that the IOMMU knows.
+    ///
+    /// # Errors
+    /// As [`Board::start_job`].
+    pub fn start_transfer_at(&mut self, transfer: &Transfer, at: Iova, passes: u64) -> Result<(), &'static str> {
+        let job = self.job_at(at.0, transfer, passes, 0)?;
+        self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
+    }
+
     /// Lets a card make `transfer`, `passes` times, with a read for each if there are pairs.
     ///
     /// # Errors
@@ -343,6 +361,10 @@ impl Board {
                 *bars.get(usize::from(bar)).ok_or("a peer has BARs 0 to 5")?
             }
         };
+        self.job_at(base, transfer, passes, first_pass)
+    }
+
+    fn job_at(&self, base: u64, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<Job, &'static str> {
         let engine = self.engine(transfer.card as usize).ok_or("its card has no DMA engine")?;
         Ok(Job::new(transfer, base, passes, first_pass, engine.most_bytes()))
     }
@@ -507,6 +529,11 @@ impl Board {
     pub fn hops(&self) -> u64 {
         let crossed = |direction: &Direction| direction.transmitter.crossed;
         self.directions.iter().map(crossed).map(|crossed| crossed.writes + crossed.reads + crossed.completions).sum()
+    }
+
+    /// Lets the caches of all cores hold what these share with devices, as on a board that is new.
+    pub fn forget_shared(&mut self) {
+        self.cores.iter_mut().for_each(Core::forget_shared);
     }
 
     /// On an idle board: lets the acknowledgments and credits go that nobody waits for, and come; and time pass until nothing that

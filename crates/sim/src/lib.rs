@@ -24,7 +24,7 @@ mod steady;
 mod tlp;
 mod topology;
 
-pub use board::{Board, BoardError, Crossing, CutOff, OUTSIDE, Withheld};
+pub use board::{Board, BoardError, Crossing, CutOff, Invalidating, OUTSIDE, Withheld};
 pub use coherent_board::CoherentBoard;
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;

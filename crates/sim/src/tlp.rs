@@ -48,6 +48,10 @@ pub enum Flaw {
     Abort,
     /// Its completer takes it and does not answer.
     Unanswered,
+    /// Its page is unmapped when it comes to the IOMMU.
+    Unmapped,
+    /// Its page may only be read when it comes there.
+    ReadOnly,
 }
 
 /// One transaction-layer packet.

@@ -309,6 +309,8 @@ impl Builder<'_> {
                 read_request,
                 write,
                 write_tlp,
+                partial_line: Ticks::ZERO,
+                remote: Ticks::ZERO,
                 completion_bytes,
                 loaded_completion_bytes: completion_bytes,
                 odd_end_apart: false,
@@ -325,6 +327,8 @@ impl Builder<'_> {
             read_request: memory.read_request_ns.value,
             write: memory.write_ns.value,
             write_tlp: memory.write_tlp_ns.value,
+            partial_line: memory.partial_line_ns.value,
+            remote: Ticks::ZERO,
             completion_bytes: memory.completion_bytes.value.min(mps_bytes),
             loaded_completion_bytes: match memory.loaded_completion_bytes.value {
                 0 => memory.completion_bytes.value.min(mps_bytes),

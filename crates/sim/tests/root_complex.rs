@@ -3,8 +3,8 @@
 mod stage;
 
 use lanemark_machine::{
-    Cause, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
-    Window, WriteRead,
+    Cause, Completion, Descriptors, DmaCall, HostMemory, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share,
+    Socket, Transfer, Verb, Window, WriteRead, Writer,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -152,4 +152,96 @@ fn descriptors_that_the_core_has_left_in_memory_are_fetched_from_the_cache() {
     let call = DmaCall { transfer, channel: 0, share, descriptors, completion };
     let took = |changes: &[(&str, f64)]| took(&platform("8B", changes), Op::Dma(call));
     assert_eq!(took(&CACHE), took(&[]) - ns(120));
+}
+
+/// One at a time, round a window of so many lines once.
+fn one_by_one(platform: &Platform, lines: u64, written_by: Writer) -> Vec<Ticks> {
+    let read = Transfer { under_way: Some(1), ..transfer(Verb::Load, 64, lines, lines * 64) };
+    let memory = HostMemory { written_by, ..HostMemory::default() };
+    let plan = Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(read)], 1) };
+    let mut samples = Samples::wanted(1);
+    SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
+    samples.latencies.clone()
+}
+
+#[test]
+fn what_a_device_wrote_is_there_as_far_as_its_ways_reach_what_a_core_wrote_as_far_as_all_do_and_cold_lines_are_not() {
+    // 64 lines, of which devices fill 12.
+    let cached = platform("8B", &[CACHE[0], CACHE[1], ("memory.device_ways", 3.0)]);
+    let latencies = |lines, written_by| one_by_one(&cached, lines, written_by);
+    let (slow, quick) = (latencies(1, Writer::Nobody)[0], latencies(1, Writer::Core)[0]);
+    assert_eq!(slow - quick, ns(120));
+    for (written_by, room) in [(Writer::Nobody, 0), (Writer::Device, 12), (Writer::Core, 64)] {
+        for lines in [1, 12, 13, 64, 65, 100] {
+            let hits = latencies(lines, written_by).iter().rev().take_while(|latency| **latency == quick).count();
+            assert_eq!(hits as u64, lines.min(room), "{lines} lines, {written_by:?}");
+            let misses = latencies(lines, written_by).iter().filter(|latency| **latency == slow).count();
+            assert_eq!(misses as u64, lines - lines.min(room), "{lines} lines, {written_by:?}");
+        }
+    }
+}
+
+#[test]
+fn a_line_that_a_write_does_not_fill_holds_the_port_unless_the_cache_has_it() {
+    let held = ("memory.partial_line_ns", 70.0);
+    let writes = |changes: &[(&str, f64)], bytes, offset, written_by| {
+        let window = Window { offset, len: 64 << 10, pattern: Pattern::Strided(192) };
+        let write = Transfer { window, ..transfer(Verb::Store, bytes, 11, 0) };
+        let memory = HostMemory { written_by, ..HostMemory::default() };
+        let plan = |count| Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(Transfer { count, ..write })], 1) };
+        let took = |count| {
+            let mut samples = Samples::wanted(1);
+            SimulatedMachine::new(&platform("8B", changes)).unwrap().run(&plan(count), &mut samples).unwrap();
+            samples.taken[0].delivered
+        };
+        took(11) - took(1)
+    };
+    let free = |bytes, offset| writes(&[], bytes, offset, Writer::Core);
+    for (bytes, offset, lines) in [(1, 0, 1), (63, 0, 1), (64, 0, 0), (65, 0, 1), (64, 4, 2), (60, 4, 1), (60, 0, 1)] {
+        let slow = writes(&[held], bytes, offset, Writer::Core);
+        let meant = if lines == 0 { free(bytes, offset) } else { ns(70) * lines * 10 };
+        assert_eq!(slow, meant, "{bytes} B at {offset}");
+        // All of the window is there if a core wrote it before, and none of it if nobody did.
+        let cached = [held, ("memory.cache_bytes", 65536.0), ("memory.cached_read_ns", 80.0)];
+        assert_eq!(writes(&cached, bytes, offset, Writer::Core), free(bytes, offset), "{bytes} B at {offset}");
+        assert_eq!(writes(&cached, bytes, offset, Writer::Nobody), meant, "{bytes} B at {offset}");
+    }
+}
+
+#[test]
+fn who_comes_behind_a_write_that_holds_the_port_waits_for_it_and_so_does_what_is_read() {
+    let pair = |partial: f64, bytes| {
+        let write = Transfer { under_way: Some(1), ..transfer(Verb::Store, bytes, 1, 4096) };
+        let pairs = WriteRead { write, read: write.window, is_mixed: false };
+        took(&platform("8B", &[("memory.partial_line_ns", partial)]), Op::WriteRead(pairs))
+    };
+    let apart = pair(1000.0, 60) - pair(0.0, 60);
+    assert!(apart > ns(900) && apart <= ns(1000), "{apart:?}");
+    assert_eq!(pair(1000.0, 64), pair(0.0, 64));
+    let held = platform("8B", &[("memory.partial_line_ns", 1000.0), ("root_complex.posted_header_credits", 2.0)]);
+    let samples = run(&held, &[Op::Transfer(transfer(Verb::Store, 32, 20, 4096))]);
+    let waited = samples.waits.iter().find(|wait| wait.cause == Cause::RootComplex).map(|wait| wait.span);
+    assert!(waited > Some(ns(1000) * 8), "{:?}", samples.waits);
+}
+
+#[test]
+fn memory_of_the_other_socket_is_as_much_farther_away_there_and_back() {
+    let two = platform("8B", &[CACHE[0], CACHE[1], ("memory.remote_ns", 65.0)]);
+    let took = |platform: &Platform, verb, written_by, socket| {
+        let memory = HostMemory { written_by, socket };
+        let transfer = Transfer { under_way: Some(1), ..transfer(verb, 64, 1, 64) };
+        let plan = Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
+        let mut samples = Samples::wanted(1);
+        let mut machine = SimulatedMachine::new(platform).unwrap();
+        machine.run(&plan, &mut samples).map(|()| samples.taken[0].delivered)
+    };
+    for written_by in [Writer::Nobody, Writer::Core, Writer::Device] {
+        for (verb, more) in [(Verb::Load, ns(130)), (Verb::Store, ns(65))] {
+            let [near, far] =
+                [Socket::Local, Socket::Remote].map(|socket| took(&two, verb, written_by, socket).unwrap());
+            assert_eq!(far - near, more, "{verb:?} {written_by:?}");
+        }
+    }
+    let refused = took(&platform("8B", &CACHE), Verb::Load, Writer::Core, Socket::Remote).unwrap_err().to_string();
+    assert!(refused.contains("it has one socket: memory.remote_ns is 0"), "{refused}");
 }

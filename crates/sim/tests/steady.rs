@@ -68,6 +68,22 @@ fn writes_to_a_peer_repeat_when_their_starts_meet_the_ordered_sets_again() {
     }
 }
 
+#[test]
+fn writes_that_hold_memory_for_lines_that_they_do_not_fill_are_skipped_as_those_that_do() {
+    let assumed = Origin::Assumed("a test".to_owned());
+    let mut held = rosta().with("memory.partial_line_ns", 300.0, assumed).unwrap();
+    held.link.skp.value = false;
+    for (offset, is_held) in [(32, true), (0, false)] {
+        let whole = host(Verb::Store, 50_000);
+        let window = Window { offset, ..whole.window };
+        let ops = [Op::Transfer(Transfer { window, ..whole })];
+        let (quick, steady) = skipping(&held, &ops);
+        assert!(steady.skipped > 25_000, "{steady:?}");
+        assert_eq!(quick, in_detail(&held, &ops).0, "from {offset} on");
+        assert_eq!(quick.taken[0].delivered > Ticks::whole_ns(600 * 49_000), is_held, "{:?}", quick.taken[0]);
+    }
+}
+
 /// 1 TiB of writes of 128 B through the Virtex-7 tree cannot be simulated one by one in a test. What must hold is that it takes as
 /// much longer than a run that can, as it has more periods.
 #[test]

@@ -43,6 +43,7 @@ impl Scripted {
             memcpy: "none".to_owned(),
             dma: None,
             driver_width: Some(Width::B8),
+            disciplines: vec![],
         };
         let script = Box::new(script);
         Scripted { facts, script, played: 0, runs: Vec::new(), interrupted_at_run: None, refused_bytes: None }

@@ -16,6 +16,7 @@ use crate::x86::copy_table::CopyTable;
 use crate::x86::cpu::Cpu;
 use crate::x86::exchange::Exchange;
 use crate::x86::flush::flush_lines;
+use crate::x86::handover::{disciplines, routine as handover};
 use crate::x86::loops::{After, Ground};
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::{allowed_cpus, usable_cores};
@@ -24,8 +25,8 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Access, Clockwork, Confirmed, Facts, Machine, MachineError, Order, Plan, Region, RegionKind, Samples, Unsupported,
-    Verb, Width,
+    Access, Clockwork, Confirmed, Discipline, Facts, Handover, Machine, MachineError, Order, Plan, Region, RegionKind,
+    Samples, Unsupported, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType};
 use rustix::io::Errno;
@@ -44,7 +45,7 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 ///
 /// - **Plans:** one lane whose pass is one stream, with a fence, a flush of its span or a pause after it; one of
 ///   those alone; block copies; driver calls; a mapping; a call of the kernel; a reading of a clock;
-///   memory that is lent. Or two lanes
+///   memory that is lent, or shared with a device. Or two lanes
 ///   on two cores, `[send, receive]` and `[receive, send]`. Before a sample, the lines of a span can be flushed.
 ///   Core `n` of a plan is the `n`-th of the cores that the opening thread may run on; [`run`](Machine::run) holds
 ///   the calling thread there, and a thread of its own on the other core, and lets them go afterwards.
@@ -203,6 +204,10 @@ impl HostMemory {
                     self.region.bytes_mut()[line..line + 64].fill(0);
                 }
             }
+            Work::Handover(Handover { verb: Verb::Load, .. }) => {
+                let written = &mut self.region.bytes_mut()[offset..offset + len];
+                pattern::fill(written, self.runs);
+            }
             _ => {}
         }
         if ask.chooses_copies() {
@@ -247,6 +252,10 @@ impl HostMemory {
                 ground.after = after;
                 Job::Loop { routine: alone(after).ok_or_else(|| no_loop(&"nothing"))?, ground }
             }
+            Work::Handover(shared) => {
+                ground.count = ask.len / Handover::WIDTH_BYTES as usize;
+                Job::Loop { routine: handover(&shared).ok_or_else(|| no_loop(&shared.discipline))?, ground }
+            }
             Work::Clock(which) => Job::Loop { routine: clock(which), ground },
             Work::Copy { access, block_bytes } => {
                 let blocks = Blocks { to: at, from: block, len: block_bytes, count: ask.len / block_bytes };
@@ -288,6 +297,10 @@ impl HostMemory {
                 (Some(width), Verb::Store) => pattern::stored_bytes(span, width.bytes() as usize, pattern::value(last)),
                 (Some(_), Verb::Load) => return Ok(None),
             },
+            (Work::Handover(Handover { verb: Verb::Store, .. }), _) => {
+                pattern::stored_bytes(span, Handover::WIDTH_BYTES as usize, pattern::value(last))
+            }
+            (Work::Handover(Handover { discipline: Discipline::Bounced, .. }), _) => pattern::equal_bytes(span, source),
             (Work::Copy { block_bytes, .. }, _) => {
                 let block = &self.source.bytes()[..block_bytes];
                 span.chunks(block_bytes).map(|place| pattern::equal_bytes(place, block)).sum()
@@ -377,6 +390,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         memcpy: c_library(),
         dma: None,
         driver_width: Some(Width::B8),
+        disciplines: disciplines(),
     }
 }
 

@@ -151,5 +151,6 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
         memcpy: c_library(),
         dma: None,
         driver_width: None,
+        disciplines: vec![],
     }
 }

@@ -8,8 +8,8 @@ use super::routine::Shape;
 use super::timer::Timer;
 use crate::Destination;
 use lanemark_machine::{
-    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, KernelCall, Lane, Lend, Op, Order, Plan, Span, Stream,
-    Verb, Width,
+    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, Handover, KernelCall, Lane, Lend, Op, Order, Plan,
+    Span, Stream, Verb, Width,
 };
 
 /// What a way in can be asked: what its machine says about itself, and how slow its slowest access is.
@@ -76,6 +76,8 @@ pub(crate) enum Work {
     Kernel(KernelCall),
     /// Memory lent and taken back.
     Lend(Lend),
+    /// A buffer shared with a device.
+    Handover(Handover),
     /// Calls into the kernel that copy.
     Driver { verb: Verb, call_bytes: usize },
     /// A mapping made and given back.
@@ -156,6 +158,14 @@ impl Ask {
             return Err(Refusal::new("a pass of that many accesses", because));
         }
         let flushed = match plan.before.as_slice() {
+            [] if matches!(work, Work::Handover(shared) if shared.finds_written_lines()) => {
+                if plan.passes + plan.warmup_passes != 1 {
+                    let what = format!("{} passes over what a device has written", plan.passes + plan.warmup_passes);
+                    let because = "it is taken out of caches before a sample, so one pass finds it so, without another to warm up";
+                    return Err(Refusal::new(what, because));
+                }
+                Some((span.at.offset as usize, span.len as usize))
+            }
             [] => None,
             [Op::FlushLines(span)] => {
                 ability.holds(*span)?;
@@ -190,6 +200,7 @@ fn pass(body: &[Op], ability: &Ability<'_>) -> Result<Pass, Refusal> {
         [Op::Clock(clock)] => Ok((nowhere(ability)?, Work::Clock(*clock), 1)),
         [Op::Kernel(call)] => Ok((nowhere(ability)?, Work::Kernel(*call), WEIGHT_OF_A_CALL)),
         [Op::Lend(lend)] => lent(lend, ability),
+        [Op::Handover(handover)] => shared(handover, ability),
         [one] if let Some((after, weight)) = after_of(one, None, ability.timer)? => {
             let span = if let Op::FlushLines(span) = one { *span } else { nowhere(ability)? };
             ability.holds(span)?;
@@ -198,7 +209,7 @@ fn pass(body: &[Op], ability: &Ability<'_>) -> Result<Pass, Refusal> {
         body => {
             let because = "its loops are written for one stream, with a fence, a flush of its span or a pause after \
                            it, for one of those alone, a copy, a driver call, a call of the kernel, a clock, or memory \
-                           that is lent";
+                           that is lent or shared with a device";
             Err(Refusal::new(format!("a pass of [{}]", names(body)), because))
         }
     }
@@ -318,6 +329,24 @@ fn lent(lend: &Lend, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     Ok((nowhere(ability)?, Work::Lend(*lend), weight))
 }
 
+fn shared(handover: &Handover, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+    let what = || format!("sharing {} B with a device, {}", handover.bytes, handover.discipline);
+    if ability.facts.disciplines.is_empty() {
+        return Err(Refusal::new(what(), "its memory is a card's, and this is about that of the machine"));
+    }
+    if let Some(because) = handover.nonsense() {
+        return Err(Refusal::new(what(), because));
+    }
+    if !ability.facts.disciplines.contains(&handover.discipline) {
+        let because =
+            "ordinary memory is WB, a program cannot change that, and lines are flushed by what this processor has";
+        return Err(Refusal::new(what(), because));
+    }
+    let span = Span { len: handover.bytes, ..nowhere(ability)? };
+    ability.holds(span)?;
+    Ok((span, Work::Handover(*handover), (handover.lines() + 1).saturating_mul(2 * WEIGHT_OF_A_LINE)))
+}
+
 fn block_copy(copy: &BlockCopy, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     let &BlockCopy { access, zone, block_bytes } = copy;
     let what = format!("copies of {block_bytes} B by {access}");
@@ -391,6 +420,7 @@ fn name(op: &Op) -> &'static str {
         Op::Clock(_) => "clock",
         Op::Kernel(_) => "kernel call",
         Op::Lend(_) => "memory that is lent",
+        Op::Handover(_) => "memory that is shared with a device",
         Op::Send(_) => "send",
         Op::Receive(_) => "receive",
         Op::Transfer(_) => "transfer by a card",

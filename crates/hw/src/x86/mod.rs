@@ -10,6 +10,7 @@
 //! | `routine` | the closed set of loops, and the choice among them |
 //! | `run` | the samples of one run of a plan |
 //! | `flush` | cached lines dropped from every cache |
+//! | `handover` | buffers shared with a device |
 //! | `copy` | the routines that copy from memory to a span |
 //! | `copy_table` | which of them for which size, found by measuring |
 //! | `exchange` | two cores that tell each other |
@@ -28,6 +29,7 @@ pub(crate) mod cpu;
 pub(crate) mod disturbance;
 pub(crate) mod exchange;
 pub(crate) mod flush;
+pub(crate) mod handover;
 pub(crate) mod loops;
 pub(crate) mod pattern;
 pub(crate) mod pin;

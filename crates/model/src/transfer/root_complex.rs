@@ -1,19 +1,24 @@
 //! What a root complex does with requests of devices: how many it takes, and which reads it need not go to DRAM for.
 
 use super::Way;
-use lanemark_machine::{Partner, Pattern, Transfer, Verb};
+use lanemark_machine::{Partner, Pattern, Transfer, Verb, Writer};
 use lanemark_platform::{Memory, PeerWay, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 use std::ops::Range;
 
-/// Bus addresses of lines that the last-level cache holds; nothing changes them during a transfer.
+/// Bus addresses of lines that the last-level cache holds when transfers begin; during reads nothing changes them.
 ///
-/// What is to be read a core has written before, from the start of its window to its end. Of that the last lines are there, as
-/// many as there is room for: a line leaves when another one of its set is written, and a set has every so many of them.
-pub(super) fn cached(platform: &Platform, transfer: &Transfer, base: u64) -> Range<u64> {
-    let lines = platform.memory.as_ref().map_or(0, Memory::cached_lines);
-    if (transfer.partner, transfer.verb) != (Partner::Host, Verb::Load) || lines == 0 {
+/// What is to be read or written somebody has written before, from the start of its window to its end. Of that the last lines are
+/// there, as many as there is room for: a line leaves when another one of its set is written, and a set has every so many of
+/// them. What a device wrote has room in the ways that devices fill.
+pub(super) fn cached(platform: &Platform, transfer: &Transfer, base: u64, written_by: Writer) -> Range<u64> {
+    let lines = platform.memory.as_ref().map_or(0, |memory| match written_by {
+        Writer::Nobody => 0,
+        Writer::Core => memory.cached_lines(),
+        Writer::Device => memory.device_lines(),
+    });
+    if transfer.partner != Partner::Host || lines == 0 {
         return 0..0;
     }
     let Range { start, end } = touched(transfer, base, u64::MAX);
@@ -43,15 +48,24 @@ impl Way<'_> {
 
     /// Whether the first so many transfers are all answered by the cache, or none of them is.
     pub(super) fn is_of_one_kind(&self, transfers: u64) -> bool {
+        if self.transfer.verb == Verb::Store {
+            return self.holds_alike();
+        }
         let all = touched(self.transfer, self.base, transfers);
         let is_apart = all.end <= self.cached.start || self.cached.end <= all.start;
         self.cached.is_empty() || is_apart || self.cached.start <= all.start
     }
 
+    /// Whether all lines of the window are there.
+    pub(super) fn is_all_cached(&self) -> bool {
+        let all = touched(self.transfer, self.base, u64::MAX);
+        self.cached.start <= all.start && all.end <= self.cached.end
+    }
+
     /// The same with every read answered by the cache, for its bytes have just been written; `None` if not all of one
     /// transfer's have room there.
     pub(super) fn of_written(self) -> Option<Self> {
-        let lines = self.memory().map_or(0, Memory::cached_lines);
+        let lines = self.memory().map_or(0, Memory::device_lines);
         if lines == 0 {
             return Some(self);
         }

@@ -36,6 +36,8 @@ impl Way<'_> {
         let others = f64::from(self.channels - 1) / f64::from(self.channels);
         match largest.bound {
             _ if !is_known => largest.blurred(),
+            // What comes behind one that holds memory for longer than others waits, and then memory for it.
+            _ if sum.holds_unlike() => largest.blurred(),
             // Each channel may wait for the beats of the others.
             Bound::Engine if times * sum.request_beats.as_ns() * others > 0.02 * largest.ns => largest.blurred(),
             // Credits come back one by one then, and no round trip has that.
@@ -97,13 +99,16 @@ impl Way<'_> {
             Verb::Store => (sum.least_engine + sum.shortest).as_ns(),
             Verb::Load => first + sum.before_beats.as_ns(),
         };
+        // Nobody waits for what the last one holds memory for.
+        let last_of_lines = if self.channels == 1 { sum.last_of_lines } else { sum.most_of_lines };
+        let of_lines = all(sum.of_lines) - last_of_lines.as_ns();
         // In another order than they were asked for, what is behind the last one is not known.
         let last_at_region = if self.channels == 1 { sum.last_at_region } else { sum.at_region };
         [
             (Bound::Link, first + all(sum.link) + between + (sum.before_link + sum.behind_link).as_ns()),
             (Bound::Device, first + all(sum.beats) + sum.before_beats.as_ns()),
             (Bound::Device, first + (times - 1.0) * sum.at_region.as_ns() + last_at_region.as_ns()),
-            (Bound::Memory, besides_memory + (n - 1.0) * self.pace().as_ns()),
+            (Bound::Memory, besides_memory + (n - 1.0) * self.pace().as_ns() + of_lines),
             (Bound::RootComplex, besides_memory + (n - 1.0) * self.root_pace().as_ns()),
             (Bound::Tags, in_rounds),
             (Bound::Tags, first + sum.root_way.as_ns() + root_loops),
@@ -174,6 +179,13 @@ impl Way<'_> {
         let dllps = 2.0 * hop.dllp().as_ns();
         let period = gathered(hop, mps) + longest + dllps;
         ((requests - tags).max(0.0) * link / requests / period).floor() * dllps
+    }
+}
+
+impl Sum {
+    /// Whether some writes hold memory for lines that they do not fill for longer than others.
+    fn holds_unlike(&self) -> bool {
+        (self.most_of_lines * self.requests).as_ns() > 1.02 * self.of_lines.as_ns()
     }
 }
 

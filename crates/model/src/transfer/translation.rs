@@ -34,7 +34,8 @@ struct Walks {
 impl Way<'_> {
     /// What translates these requests, if anything does.
     fn iommu(&self) -> Option<&Iommu> {
-        self.platform.iommu.as_ref().filter(|_| self.transfer.partner == Partner::Host)
+        let iommu = self.platform.iommu.as_ref().filter(|iommu| iommu.translates());
+        iommu.filter(|_| self.transfer.partner == Partner::Host)
     }
 
     /// A look in the IOTLB.

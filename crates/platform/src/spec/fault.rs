@@ -3,7 +3,7 @@
 use super::{Key, Kind, Raw, Section, Value};
 use crate::check::ports_where_tlps_end;
 use crate::read::Notes;
-use crate::{Origin, Param, Platform};
+use crate::{Iommu, Origin, Param, Platform, ROOT};
 use lanemark_units::Ticks;
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +27,12 @@ words! {
         LinkDown = "link_down",
         /// What hangs on the link is pulled out, for good.
         Removed = "removed",
+        /// The page that a request asks for is unmapped just before it comes to the IOMMU.
+        Unmapped = "unmapped",
+        /// The page that a write asks for may only be read from just before it comes to the IOMMU.
+        ReadOnly = "read_only",
+        /// A command to the IOMMU to forget translations never ends.
+        StuckInvalidation = "stuck_invalidation",
     }
 }
 
@@ -55,6 +61,12 @@ impl FaultKind {
     #[must_use]
     pub const fn is_of_link(self) -> bool {
         matches!(self, FaultKind::LinkDown | FaultKind::Removed)
+    }
+
+    /// Whether it happens at the IOMMU, behind ports of the root complex.
+    #[must_use]
+    pub const fn is_of_iommu(self) -> bool {
+        matches!(self, FaultKind::Unmapped | FaultKind::ReadOnly | FaultKind::StuckInvalidation)
     }
 
     /// Whether it happens where TLPs come to their end, and not at ports of switches.
@@ -188,6 +200,13 @@ pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
                 ends.join(", ")
             );
             note("port", line, message);
+        } else if kind.is_of_iommu() && !platform.iommu.as_ref().is_some_and(Iommu::translates) {
+            note("kind", line, format!("is {}, and no section [iommu] of this platform translates", kind.word()));
+        } else if kind.is_of_iommu()
+            && !platform.links().iter().any(|link| link.upper_port() == *port && link.above == ROOT)
+        {
+            let message = format!("is {port}; {} happens behind the ports of {ROOT}, {ROOT}/...", kind.word());
+            note("port", line, message);
         }
         if fault.down_ns.value > Ticks::ZERO && kind != FaultKind::LinkDown {
             note(
@@ -224,7 +243,10 @@ mod tests {
         for (text, because) in [
             ("poisoned", "it names no port behind an @"),
             ("poisoned@", "it names no port behind an @"),
-            ("broken@card", "kinds are unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down, removed"),
+            (
+                "broken@card",
+                "kinds are unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down, removed, unmapped, read_only, stuck_invalidation",
+            ),
             ("poisoned@card:x", "'x' is no number of a TLP and no time in ns"),
             ("poisoned@card:0", "its tlp must be a whole number from 1"),
             ("poisoned@card:-1ns", "its at_ns must be nanoseconds from 0"),
@@ -255,6 +277,14 @@ mod tests {
         assert!(with("removed@fpga0+5ns").is_err());
         for right in ["abort@fpga0", "abort@root/rha25", "link_down@rc47a:5ns+5ns", "no_credits@rc47a/fpga0"] {
             assert_eq!(with(right).unwrap().faults.len(), 1, "{right}");
+        }
+        assert!(with("unmapped@root/rha25").unwrap_err().contains("is unmapped, and no section [iommu]"));
+        let translating = preset("card-gen5-x16-iommu").unwrap().unwrap();
+        let with_iommu = |text: &str| translating.with_fault(text.parse().unwrap()).map_err(|error| error.to_string());
+        for kind in ["unmapped", "read_only", "stuck_invalidation"] {
+            assert!(with_iommu(&format!("{kind}@root/card:3")).is_ok(), "{kind}");
+            let below = with_iommu(&format!("{kind}@card:3")).unwrap_err();
+            assert!(below.contains("happens behind the ports of root, root/..."), "{below}");
         }
         let twice = rosta.with_fault("removed@fpga0:5".parse().unwrap()).unwrap();
         assert_eq!(twice.with_fault("abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);

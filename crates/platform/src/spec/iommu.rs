@@ -27,12 +27,24 @@ section! {
         walkers: u32 = Kind::Count(1, 1024), default "1" because "one miss after the other", unknown 1.0 to 16.0;
         /// From the beginning of one walk to that of the next, at the least.
         walk_interval_ns: Ticks = Kind::Ns(1e6), default "0" because "walkers alone are the limit", unknown 1.0 to 500.0;
+        /// From the beginning of a command to forget translations until its end is written, if no request is to be waited for.
+        invalidation_ns: Ticks = Kind::Ns(1e9), default "1000" because "a command is read from memory, and its end is written there", unknown 100.0 to 10000.0;
+        /// Commands that wait or are under way at once.
+        invalidation_entries: u32 = Kind::Count(1, 1 << 20), default "256" because "a page of commands of 16 B";
+        /// Whether it lets addresses through as they are, and looks nothing up.
+        pass_through: bool = Kind::Flag, default "false" because "what is lent is translated";
     }
 }
 
 impl Iommu {
     /// Pages of a block whose last level of the table is one page.
     pub const BLOCK_PAGES: u64 = 512;
+
+    /// Whether it translates anything.
+    #[must_use]
+    pub const fn translates(&self) -> bool {
+        !self.pass_through.value
+    }
 
     /// How many sets the IOTLB has.
     #[must_use]

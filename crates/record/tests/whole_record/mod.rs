@@ -2,9 +2,9 @@
 
 use lanemark_record::{
     Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail, Direction,
-    Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse, Origins,
-    Quantity, RawSamples, Reach, Record, SCHEMA, Skipped, Steady, Summary, Target, TargetKind, Tlps, Tool, WaitShare,
-    Way,
+    Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Found, Interval, KnownBy, LineFit, Link, LinkUse,
+    Origins, Quantity, RawSamples, Reach, Record, SCHEMA, Skipped, Socket, Steady, Summary, Target, TargetKind, Tlps,
+    Tool, WaitShare, Way,
 };
 
 pub fn whole_record() -> Record {
@@ -18,6 +18,8 @@ pub fn whole_record() -> Record {
             is_random: true,
             stride_bytes: Some(4096),
             outstanding: Some(4),
+            found: Some(Found::DeviceWarm),
+            socket: Some(Socket::Remote),
             channels: Some(2),
         },
     };

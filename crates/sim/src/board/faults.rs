@@ -15,7 +15,7 @@ use crate::part::link::Sent;
 use crate::ports::{Port, root_input};
 use crate::tlp::{Flaw, Tlp, TlpKind};
 use crate::topology::End;
-use lanemark_platform::{Fault, FaultKind, Platform};
+use lanemark_platform::{Fault, FaultKind, Mailbox, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use lanemark_wire::config::AerError;
@@ -80,7 +80,11 @@ impl Armed {
     /// Whether it can happen to a TLP of this kind.
     const fn is_for(&self, kind: TlpKind) -> bool {
         match self.kind {
-            FaultKind::Unsupported | FaultKind::Abort => matches!(kind, TlpKind::MRd | TlpKind::MWr),
+            FaultKind::Unsupported | FaultKind::Abort | FaultKind::Unmapped => {
+                matches!(kind, TlpKind::MRd | TlpKind::MWr)
+            }
+            FaultKind::ReadOnly => matches!(kind, TlpKind::MWr),
+            FaultKind::StuckInvalidation => false,
             FaultKind::Poisoned => matches!(kind, TlpKind::MWr | TlpKind::CplD),
             FaultKind::Stuck => matches!(kind, TlpKind::MRd),
             FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => true,
@@ -118,6 +122,10 @@ impl Armed {
             return Some(Fate::Lost { since, is_first });
         }
         let is_its_end = ends_here || self.kind == FaultKind::NoCredits;
+        // Messages are not translated.
+        if self.kind.is_of_iommu() && Mailbox::MESSAGES.contains(&sent.tlp.address) {
+            return None;
+        }
         if !is_here || !self.is_for(sent.tlp.kind) || !is_its_end {
             return None;
         }
@@ -131,7 +139,9 @@ impl Armed {
             FaultKind::Abort => Flaw::Abort,
             FaultKind::Poisoned => Flaw::Poisoned,
             FaultKind::Ecrc => Flaw::BadEcrc,
-            FaultKind::LinkDown | FaultKind::Removed => return None,
+            FaultKind::Unmapped => Flaw::Unmapped,
+            FaultKind::ReadOnly => Flaw::ReadOnly,
+            FaultKind::LinkDown | FaultKind::Removed | FaultKind::StuckInvalidation => return None,
         };
         self.is_over = true;
         Some(Fate::GoesOn(flaw))
@@ -237,6 +247,21 @@ impl Board {
         }
     }
 
+    /// Whether the command that is put into the invalidation queue now is to hang.
+    pub(super) fn hangs_invalidation(&mut self) -> bool {
+        let now = self.now;
+        let armed = self.faults.iter_mut().flat_map(|faults| &mut faults.armed);
+        let waiting = armed
+            .filter(|fault| fault.kind == FaultKind::StuckInvalidation && fault.since.is_none() && now >= fault.from);
+        // Every fault counts every command.
+        waiting.fold(false, |hangs, fault| {
+            fault.left -= 1;
+            let is_it = fault.left == 0;
+            fault.since = is_it.then_some(now);
+            hangs || is_it
+        })
+    }
+
     /// Whether a TLP that comes by this direction goes no further.
     fn ends_at(&self, direction: usize, tlp: &Tlp) -> bool {
         match self.directions[direction].to {
@@ -313,7 +338,7 @@ impl Board {
             return false;
         }
         match tlp.flaw {
-            Flaw::None | Flaw::Unsupported | Flaw::Abort => return false,
+            Flaw::None | Flaw::Unsupported | Flaw::Abort | Flaw::Unmapped | Flaw::ReadOnly => return false,
             Flaw::Poisoned => {
                 self.note(AerError::PoisonedTlp, [direction, 1], sent.arrives, &tlp);
                 match (tlp.kind, self.directions[direction].to) {
@@ -485,6 +510,9 @@ impl Board {
             fresh.keep_bytes_of(used);
         }
         fresh.now = self.now;
+        if let (Some(fresh), Some(used)) = (&mut fresh.iommu, &mut self.iommu) {
+            fresh.take_over(used);
+        }
         fresh.outbox = std::mem::take(&mut self.outbox);
         fresh.crossings = self.crossings.take();
         fresh.faults = self.faults.take();
@@ -492,6 +520,8 @@ impl Board {
             faults.reset();
         }
         *self = fresh;
+        // What was asked of its invalidation queue is still to be done.
+        self.refresh_iommu();
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ impl Board {
             })?;
         }
         let job = self.job_of(reads, passes, first_pass)?;
-        self.fill_cache(reads);
+        writes.iter().chain([reads]).for_each(|transfer| self.fill_cache(transfer));
         self.start_on(reads.card as usize, READING, |engine, now| engine.start(now, READING, job))
     }
 

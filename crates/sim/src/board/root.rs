@@ -1,15 +1,20 @@
 //! What comes up to the root complex, and what it does for it.
 
 use super::{Board, FIRST_CARD};
+use crate::engine::Slot;
+use crate::part::credit::Cost;
 use crate::part::intake::Taken;
 use crate::part::iommu::{Iommu, Translated};
+use crate::part::last_level_cache::LastLevelCache;
 use crate::part::link::Sent;
 use crate::part::root_port::Notice;
 use crate::ports::{Port, root_input};
-use crate::tlp::Tlp;
-use lanemark_machine::{Cause, Partner, Transfer, Verb};
-use lanemark_units::Ticks;
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_machine::{Cause, HostMemory, Partner, Socket, Transfer, Verb, Writer};
+use lanemark_platform::{Memory, Platform};
+use lanemark_units::{Iova, Ticks};
 use lanemark_wire::FlowClass;
+use lanemark_wire::config::AerError;
 
 impl Board {
     /// A TLP comes up to a root port.
@@ -37,7 +42,7 @@ impl Board {
     #[inline]
     fn admit(&mut self, port: usize, at: Ticks, waited: bool, tlp: Tlp) {
         let because = if waited { Some(Cause::RootComplex) } else { None };
-        let Some(iommu) = &mut self.iommu else { return self.pass(port, at, because, tlp) };
+        let Some(iommu) = &mut self.iommu else { return self.pass(port, at, because, tlp, None) };
         iommu.receive(at, port, because, tlp);
         let due = iommu.due().max(self.now);
         self.set(Port::Iommu, due);
@@ -50,16 +55,36 @@ impl Board {
         if let Some(iommu) = &mut self.iommu {
             iommu.look(now);
         }
-        while let Some(Translated { port, because, tlp }) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
-            self.pass(port, now, because, tlp);
+        while let Some(translated) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
+            let Translated { port, because, tlp, named, refused } = translated;
+            match refused {
+                None => self.pass(port, now, because, tlp, named),
+                Some(_) => self.refuse_untranslated(port, because, tlp),
+            }
         }
+        self.invalidate_what_is_due();
         let due = self.iommu.as_ref().map_or(Ticks::NEVER, Iommu::due);
         self.set(Port::Iommu, due);
     }
 
-    /// What came up to a root port goes at `at` where it is for; `because` says why no earlier.
+    /// A request that the IOMMU refused goes no further: a read is answered with Unsupported Request, a write is dropped.
+    ///
+    /// Source: Intel Virtualization Technology for Directed I/O, section 7.2.
+    #[cold]
+    fn refuse_untranslated(&mut self, port: usize, because: Option<Cause>, tlp: Tlp) {
+        self.note(AerError::UnsupportedRequest, [2 * port + 1, 1], self.now, &tlp);
+        self.slab.give_back(tlp.payload);
+        self.give_back(2 * port + 1, Cost::of(&tlp), because.unwrap_or(Cause::Translation));
+        if tlp.kind == TlpKind::MRd {
+            let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp };
+            self.offer(2 * port, root_input::MEMORY, self.now, refusal);
+        }
+    }
+
+    /// What came up to a root port goes at `at` where it is for; `because` says why no earlier, and `named` which address it
+    /// came with, if it was another one.
     #[inline]
-    fn pass(&mut self, port: usize, at: Ticks, because: Option<Cause>, tlp: Tlp) {
+    fn pass(&mut self, port: usize, at: Ticks, because: Option<Cause>, tlp: Tlp, named: Option<Iova>) {
         let is_completion = tlp.kind.class() == FlowClass::Completion;
         if is_completion && tlp.requester < FIRST_CARD || tlp.requester == super::OUTSIDE {
             let pushed_until = self.roots[port].port.pushed_until();
@@ -73,16 +98,35 @@ impl Board {
         if is_completion {
             return self.lose(2 * port + 1, &tlp);
         }
-        self.roots[port].port.receive(at, because, tlp);
+        let root = &mut self.roots[port].port;
+        if let Some(named) = named {
+            root.name(&tlp, named);
+        }
+        root.receive(at, because, tlp);
         let due = self.roots[port].port.accept_due();
         self.set(Port::Take(port), due);
     }
 
-    /// What a card is to read of host memory, a core has just written, from its start to its end.
+    /// What transfers find of host memory from now on, `remote` farther away, each way, if it is not the root ports' own.
+    pub fn find_memory(&mut self, memory: HostMemory, remote: Ticks) {
+        self.written_by = memory.written_by;
+        let remote = if memory.socket == Socket::Remote { remote } else { Ticks::ZERO };
+        self.roots.iter_mut().for_each(|root| root.port.set_remote(remote));
+    }
+
+    /// What a card is to read of host memory somebody has just written, from its start to its end; what it is to write too, where
+    /// that makes a difference.
     pub(super) fn fill_cache(&mut self, transfer: &Transfer) {
-        if self.cache.is_there() && (transfer.partner, transfer.verb) == (Partner::Host, Verb::Load) {
-            let bytes = transfer.window.places(transfer.bytes).saturating_mul(transfer.window.step(transfer.bytes));
-            self.cache.write(self.lent_at.saturating_add(transfer.window.offset), bytes);
+        let matters = transfer.verb == Verb::Load || self.roots.iter().any(|root| root.port.is_held_by_lines());
+        if !self.cache.is_there() || transfer.partner != Partner::Host || !matters {
+            return;
+        }
+        let bytes = transfer.window.places(transfer.bytes).saturating_mul(transfer.window.step(transfer.bytes));
+        let start = self.lent_at.saturating_add(transfer.window.offset);
+        match self.written_by {
+            Writer::Nobody => self.cache.forget(start, bytes),
+            Writer::Core => self.cache.write_by_core(start, bytes),
+            Writer::Device => self.cache.fill_by_device(start, bytes),
         }
     }
 
@@ -139,4 +183,10 @@ impl Board {
             self.note_refused(2 * port + 1, &tlp);
         }
     }
+}
+
+/// A platform's last-level cache.
+pub(super) fn cache_of(platform: &Platform) -> LastLevelCache {
+    let lines = |memory: &Memory| LastLevelCache::new(memory.cached_lines(), memory.device_ways.value as u8);
+    platform.memory.as_ref().map_or_else(|| LastLevelCache::new(0, 1), lines)
 }

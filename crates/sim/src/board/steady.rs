@@ -43,6 +43,7 @@ impl Board {
             intake,
             memory: _,
             cache: _,
+            written_by: _,
             iommu: _,
             directions,
             ports: _,

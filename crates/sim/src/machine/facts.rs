@@ -1,9 +1,10 @@
 //! What a simulated platform says about itself.
 
 use super::relay::CHANNELS;
-use lanemark_machine::{Access, Clockwork, DmaFacts, Facts, Region, RegionKind, Width};
-use lanemark_platform::{Platform, RegionKind as Kind};
-use lanemark_units::{BarOffset, MemoryType};
+use crate::part::own_memory::disciplines;
+use lanemark_machine::{Access, CacheFacts, Clockwork, DmaFacts, Facts, Region, RegionKind, Width};
+use lanemark_platform::{Memory, Platform, RegionKind as Kind};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 pub(super) fn facts(platform: &Platform) -> Facts {
     let core = &platform.core;
@@ -47,11 +48,21 @@ pub(super) fn facts(platform: &Platform) -> Facts {
             cards: platform.cards(),
             lent_bytes: platform.bytes_for_plans(),
             has_driver: (0..platform.cards()).all(|card| platform.mailbox(card, 0).is_some()),
-            page_bytes: platform.iommu.as_ref().map(|iommu| iommu.page_bytes.value),
+            cache: platform.memory.as_ref().filter(|memory| memory.cached_lines() > 0).map(|memory| CacheFacts {
+                bytes: memory.cached_lines() * Memory::LINE_BYTES,
+                device_bytes: memory.device_lines() * Memory::LINE_BYTES,
+            }),
+            is_partial_dearer: platform
+                .memory
+                .as_ref()
+                .is_some_and(|memory| memory.partial_line_ns.value > Ticks::ZERO),
+            has_remote: platform.memory.as_ref().is_some_and(|memory| memory.remote_ns.value > Ticks::ZERO),
+            page_bytes: platform.iommu.as_ref().filter(|iommu| iommu.translates()).map(|iommu| iommu.page_bytes.value),
             tags: dma.tags.value,
             channels: dma.channels.value,
             relays_at: relays_at(platform),
         }),
+        disciplines: disciplines(platform),
         driver_width: platform.driver.as_ref().and_then(|driver| {
             Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
         }),

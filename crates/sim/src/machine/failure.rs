@@ -251,7 +251,10 @@ impl SimulatedMachine {
                 None => "the link below went down".to_owned(),
             },
             AerError::CompleterAbort => format!("{about}, was given up by its completer{so_often}"),
-            AerError::UnsupportedRequest => format!("{about}, is served by nobody there{so_often}"),
+            AerError::UnsupportedRequest => match self.board.translation_fault(tlp.requester, tlp.address) {
+                Some(fault) => format!("{about}, was refused by the IOMMU: {}{so_often}", fault.reason),
+                None => format!("{about}, is served by nobody there{so_often}"),
+            },
             _ => format!("{about}{so_often}"),
         }
     }

@@ -18,6 +18,7 @@
 
 use crate::engine::{Slab, Wire};
 use crate::part::cache::{self, Cache};
+use crate::part::own_memory::{self, Deed, OwnMemory};
 use crate::part::program::{Instruction, Manner, Program, Touch, stored_bytes};
 use crate::part::root_complex::Ack;
 use crate::part::root_port::Notice;
@@ -123,6 +124,8 @@ pub struct Core {
     wc: WcBuffers,
     streaming: StreamingBuffers,
     cache: Cache,
+    /// What it shares with devices; `None` if nothing is known of it.
+    own: Option<OwnMemory>,
     reads: Vec<Option<Purpose>>,
     /// When each of them was sent.
     asked: Vec<Ticks>,
@@ -165,6 +168,7 @@ impl Core {
             wc: WcBuffers::new(core.wc_buffers.value as usize, core.wc_partial_flush.value),
             streaming: StreamingBuffers::new(core.streaming_load_buffers.value as usize),
             cache: Cache::new(core.cached_lines.value as usize, core.fill_buffers.value as usize),
+            own: own_memory::Spec::new(platform).map(OwnMemory::new),
             spec,
             program: None,
             current: None,
@@ -324,6 +328,7 @@ impl Core {
                 self.waits[Cause::Driver.index()] += span;
                 Core::after(now, span)
             }
+            Instruction::Own(deed) => self.share(now, deed),
             Instruction::Await { until } if self.heard < until => Outcome::Blocked(Cause::Transfer),
             Instruction::Await { .. } => Core::after(now, Ticks::ZERO),
             Instruction::Poll { touch, until } => self.poll(now, &touch, until, slab, send),
@@ -334,6 +339,20 @@ impl Core {
                 Core::after(now, self.spec.cycle)
             }
         }
+    }
+
+    /// Does something on memory that is shared with a device.
+    fn share(&mut self, now: Ticks, deed: Deed) -> Outcome {
+        // Without the numbers such plans are refused before they run.
+        let Some(own) = &mut self.own else { return Core::after(now, Ticks::ZERO) };
+        let own_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
+        self.waits[cause.index()] += span;
+        Outcome::Done { issued: next, next }
+    }
+
+    /// Its caches hold what it shares with devices, and nothing of that is under way.
+    pub fn forget_shared(&mut self) {
+        self.own.iter_mut().for_each(OwnMemory::forget);
     }
 
     /// Done at `now` + `span`, and nothing overlaps it.

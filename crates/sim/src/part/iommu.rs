@@ -12,14 +12,23 @@
 //!
 //! A translation is in its set from when its walk ends; the one that was used longest ago makes room. What is not memory that was
 //! lent, a message for instance, needs no translation, and waits only for what was before it.
+//!
+//! Memory that is lent leads to itself, until somebody [changes the table](Iommu::table_mut). From then on an address leads where the table
+//! said when its walk ended, as long as its translation is in the IOTLB; and what leads nowhere, or may not be done there, is refused and
+//! [recorded](Iommu::faults).
 
 use crate::engine::Wire;
+use crate::part::fault_queue::{FaultQueue, FaultReason, TranslationFault};
+use crate::part::invalidation_queue::{self, Command, InvalidationQueue};
 use crate::part::iotlb::{self, Iotlb};
-use crate::tlp::{Tlp, TlpKind};
+use crate::part::route::Range;
+use crate::part::translation_table::{Entry, TranslationTable};
+use crate::tlp::{Flaw, Tlp, TlpKind};
+use lanemark_dma::Permission;
 use lanemark_machine::Cause;
-use lanemark_platform::{self as platform, Platform};
-use lanemark_units::Ticks;
-use std::collections::VecDeque;
+use lanemark_platform::{self as platform, Mailbox, Platform};
+use lanemark_units::{Iova, Ticks};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +53,20 @@ pub struct Spec {
     pub walkers: usize,
     /// From the beginning of one walk to that of the next.
     pub interval: Ticks,
+    /// Its invalidation queue.
+    pub invalidation: invalidation_queue::Spec,
 }
 
 impl Spec {
-    /// That of a platform, if it has one.
+    /// Faults that are kept until software takes them: how many registers there are for them is a capability, 1 to 256, and
+    /// this is a choice of ours.
+    const FAULTS: usize = 8;
+
+    /// That of a platform, if it has one that translates.
     #[must_use]
     pub fn of(platform: &Platform) -> Option<Spec> {
-        let (iommu, memory) = (platform.iommu.as_ref()?, platform.memory.as_ref()?);
+        let iommu = platform.iommu.as_ref().filter(|iommu| iommu.translates())?;
+        let memory = platform.memory.as_ref()?;
         Some(Spec {
             lent: (memory.address_bytes.value, memory.size_bytes.value),
             page_bytes: iommu.page_bytes.value,
@@ -66,6 +82,10 @@ impl Spec {
             blocks: iommu.walk_cache_entries.value as usize,
             walkers: iommu.walkers.value as usize,
             interval: iommu.walk_interval_ns.value,
+            invalidation: invalidation_queue::Spec {
+                latency: iommu.invalidation_ns.value,
+                entries: iommu.invalidation_entries.value as usize,
+            },
         })
     }
 }
@@ -86,6 +106,30 @@ struct Looked {
     ready: Ticks,
     because: Option<Cause>,
     tlp: Tlp,
+    to: Leads,
+}
+
+/// Where the page of a request leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leads {
+    /// To itself.
+    There,
+    /// As an entry says; `None` for nowhere.
+    By(Option<Entry>),
+    /// As the walk for this page will find.
+    Walked(u64),
+}
+
+/// Translations that are not all those of pages to themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Translations {
+    table: TranslationTable,
+    /// What the IOTLB holds, by page.
+    held: BTreeMap<u64, Entry>,
+    /// What lies below root ports: it needs no translation.
+    below: Vec<Range>,
+    faults: FaultQueue,
+    queue: InvalidationQueue,
 }
 
 /// What came to one root port.
@@ -103,8 +147,12 @@ pub struct Translated {
     pub port: usize,
     /// What it waited for last, here or before.
     pub because: Option<Cause>,
-    /// The packet.
+    /// The packet, at the address of the host where its page leads.
     pub tlp: Tlp,
+    /// The address that it came with, where that is another one.
+    pub named: Option<Iova>,
+    /// Why it goes nowhere, if it does not.
+    pub refused: Option<FaultReason>,
 }
 
 /// How often it was asked, and how often it had to walk.
@@ -128,6 +176,8 @@ pub struct Iommu {
     /// When each walker is free.
     walkers: Vec<Ticks>,
     next_walk: Ticks,
+    /// `None` while what is lent leads to itself.
+    own: Option<Box<Translations>>,
     /// Since it was built.
     pub counted: Counted,
 }
@@ -143,6 +193,7 @@ impl Iommu {
             walks: VecDeque::new(),
             walkers: vec![Ticks::ZERO; spec.walkers.max(1)],
             next_walk: Ticks::ZERO,
+            own: None,
             counted: Counted::default(),
             spec,
         }
@@ -158,7 +209,8 @@ impl Iommu {
     #[must_use]
     pub fn due(&self) -> Ticks {
         let of = |port: &AtPort| port.coming.due().min(port.looked.front().map_or(Ticks::NEVER, |first| first.ready));
-        self.ports.iter().map(of).min().unwrap_or(Ticks::NEVER)
+        let queue = self.own.as_ref().map_or(Ticks::NEVER, |own| own.queue.due());
+        self.ports.iter().map(of).fold(queue, Ticks::min)
     }
 
     /// From when on the walks before keep nothing waiting.
@@ -170,42 +222,92 @@ impl Iommu {
     /// Looks up everything that has come by `now`: of several root ports in their order.
     pub fn look(&mut self, now: Ticks) {
         for port in 0..self.ports.len() {
-            while let Some((because, tlp)) = self.ports[port].coming.take(now) {
-                let ready = self.ready(now, &tlp).max(self.ports[port].last);
+            while let Some((because, mut tlp)) = self.ports[port].coming.take(now) {
+                if matches!(tlp.flaw, Flaw::Unmapped | Flaw::ReadOnly) {
+                    self.befall(now, &mut tlp);
+                }
+                let (ready, to) = self.ready(now, &tlp);
+                let ready = ready.max(self.ports[port].last);
                 let because = if ready > now { Some(Cause::Translation) } else { because };
                 self.ports[port].last = ready;
-                self.ports[port].looked.push_back(Looked { ready, because, tlp });
+                self.ports[port].looked.push_back(Looked { ready, because, tlp, to });
             }
         }
     }
 
     /// The next one that goes on at `now`.
     pub fn take(&mut self, now: Ticks) -> Option<Translated> {
+        if self.own.is_some() {
+            // What walks have found, requests behind them go by.
+            self.end_walks(now);
+        }
         let is_ready = |port: &AtPort| port.looked.front().is_some_and(|first| first.ready <= now);
         let port = self.ports.iter().position(is_ready)?;
-        let Looked { because, tlp, .. } = self.ports[port].looked.pop_front()?;
-        Some(Translated { port, because, tlp })
+        let Looked { because, tlp, to, .. } = self.ports[port].looked.pop_front()?;
+        let Leads::By(entry) = to else { return Some(Translated { port, because, tlp, named: None, refused: None }) };
+        Some(self.translated(now, port, because, tlp, entry))
     }
 
-    /// When the address of a request that comes now is known.
-    fn ready(&mut self, now: Ticks, tlp: &Tlp) -> Ticks {
+    /// A request goes where its page leads, or is refused.
+    fn translated(
+        &mut self,
+        now: Ticks,
+        port: usize,
+        because: Option<Cause>,
+        tlp: Tlp,
+        entry: Option<Entry>,
+    ) -> Translated {
+        let is_write = tlp.kind == TlpKind::MWr;
+        let refused = match entry {
+            None => Some(FaultReason::NotMapped),
+            Some(Entry { permission, .. }) if is_write && !permission.writes() => Some(FaultReason::NotWritable),
+            Some(Entry { permission, .. }) if !is_write && !permission.reads() => Some(FaultReason::NotReadable),
+            Some(_) => None,
+        };
+        let at = Iova(tlp.address);
+        if let (Some(reason), Some(own)) = (refused, &mut self.own) {
+            own.faults.record(TranslationFault { requester: tlp.requester, at, reason, when: now });
+        }
+        let page_bytes = self.spec.page_bytes;
+        let page = entry.map_or(at.0 / page_bytes, |entry| entry.page);
+        let address = if refused.is_some() { at.0 } else { page * page_bytes + at.0 % page_bytes };
+        let named = (address != at.0).then_some(at);
+        Translated { port, because, tlp: Tlp { address, ..tlp }, named, refused }
+    }
+
+    /// Whether this is a request for memory.
+    fn is_for_memory(&self, tlp: &Tlp) -> bool {
+        if !matches!(tlp.kind, TlpKind::MRd | TlpKind::MWr) {
+            return false;
+        }
         let (lent, len) = self.spec.lent;
-        let is_request = matches!(tlp.kind, TlpKind::MRd | TlpKind::MWr);
-        if !is_request || tlp.address.wrapping_sub(lent) >= len {
-            return now;
+        let is_lent = tlp.address.wrapping_sub(lent) < len;
+        match &self.own {
+            None => is_lent,
+            // Any address may be mapped but for those that mean something else.
+            Some(own) => is_lent || !own.mean_something_else(tlp.address, tlp.address),
+        }
+    }
+
+    /// When the address of a request that comes now is known, and where it leads.
+    fn ready(&mut self, now: Ticks, tlp: &Tlp) -> (Ticks, Leads) {
+        if !self.is_for_memory(tlp) {
+            return (now, Leads::There);
         }
         // No request crosses a boundary of 4 KiB, so each is about one page.
         let page = tlp.address / self.spec.page_bytes;
         self.counted.lookups += 1;
         self.end_walks(now);
-        if self.iotlb.find(page) {
-            return now + self.spec.lookup;
-        }
         let looked = now + self.spec.lookup;
-        match self.walks.iter().find(|walk| walk.page == page) {
+        if self.iotlb.find(page) {
+            let held = |own: &Translations| Leads::By(own.held.get(&page).copied());
+            return (looked, self.own.as_deref().map_or(Leads::There, held));
+        }
+        let ready = match self.walks.iter().find(|walk| walk.page == page) {
             Some(walk) => walk.until.max(looked),
             None => self.walk(looked, page),
-        }
+        };
+        (ready, if self.own.is_some() { Leads::Walked(page) } else { Leads::There })
     }
 
     /// Walks the table for a page from `from` on, when a walker is free; says until when.
@@ -236,7 +338,154 @@ impl Iommu {
     fn end_walks(&mut self, now: Ticks) {
         while let Some(walk) = self.walks.front().copied().filter(|walk| walk.until <= now) {
             self.walks.pop_front();
-            self.iotlb.enter(walk.page);
+            match &mut self.own {
+                None => {
+                    self.iotlb.enter(walk.page);
+                }
+                Some(_) => self.end_walk(walk.page),
+            }
+        }
+    }
+
+    /// A walk finds what the table says now; what waited for it goes by that. That there is nothing is not kept.
+    fn end_walk(&mut self, page: u64) {
+        let Some(own) = &mut self.own else { return };
+        let found = own.table.find(page);
+        if let Some(entry) = found {
+            own.held.insert(page, entry);
+            if let Some(left) = self.iotlb.enter(page) {
+                own.held.remove(&left);
+            }
+        }
+        let waiting = self.ports.iter_mut().flat_map(|port| &mut port.looked);
+        for looked in waiting.filter(|looked| looked.to == Leads::Walked(page)) {
+            looked.to = Leads::By(found);
+        }
+    }
+
+    /// From now on the table may be changed: pages lead to themselves that are lent, if `is_lent`, and no others. The IOTLB is
+    /// empty then. What lies `below` root ports is not memory.
+    pub fn own_table(&mut self, is_lent: bool, below: &[Range]) {
+        let (lent, len) = self.spec.lent;
+        let pages = if is_lent { len / self.spec.page_bytes } else { 0 };
+        let table = TranslationTable::identical(lent / self.spec.page_bytes, pages);
+        self.iotlb.clear();
+        self.own = Some(Box::new(match self.own.take() {
+            Some(own) => Translations { table, held: BTreeMap::new(), ..*own },
+            None => Translations {
+                table,
+                held: BTreeMap::new(),
+                below: below.to_vec(),
+                faults: FaultQueue::new(Spec::FAULTS),
+                queue: InvalidationQueue::new(self.spec.invalidation),
+            },
+        }));
+    }
+
+    /// Whether its table may be changed.
+    #[must_use]
+    pub fn has_own_table(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Whether anything of the page from an address on means something else than memory: a message, or what lies below a root
+    /// port.
+    #[must_use]
+    pub fn means_something_else(&self, at: Iova) -> bool {
+        let last = at.0.saturating_add(self.spec.page_bytes - 1);
+        self.own.as_ref().is_some_and(|own| own.mean_something_else(at.0, last))
+    }
+
+    /// Bytes of a page.
+    #[must_use]
+    pub const fn page_bytes(&self) -> u64 {
+        self.spec.page_bytes
+    }
+
+    /// Bus address of the memory that devices may be lent, and its length.
+    #[must_use]
+    pub const fn lent(&self) -> (u64, u64) {
+        self.spec.lent
+    }
+
+    /// Its table, if that is [its own](Iommu::own_table). What is changed at `now` the IOTLB does not know.
+    pub fn table_mut(&mut self, now: Ticks) -> Option<&mut TranslationTable> {
+        // Walks that are over found what was there until now.
+        self.end_walks(now);
+        Some(&mut self.own.as_mut()?.table)
+    }
+
+    /// The same to look at.
+    #[must_use]
+    pub fn table(&self) -> Option<&TranslationTable> {
+        Some(&self.own.as_ref()?.table)
+    }
+
+    /// What it refused, if its table is its own.
+    pub fn faults_mut(&mut self) -> Option<&mut FaultQueue> {
+        Some(&mut self.own.as_mut()?.faults)
+    }
+
+    /// The same to look at.
+    #[must_use]
+    pub fn faults(&self) -> Option<&FaultQueue> {
+        Some(&self.own.as_ref()?.faults)
+    }
+
+    /// Its invalidation queue, if its table is its own.
+    pub fn queue_mut(&mut self) -> Option<&mut InvalidationQueue> {
+        Some(&mut self.own.as_mut()?.queue)
+    }
+
+    /// The same to look at.
+    #[must_use]
+    pub fn queue(&self) -> Option<&InvalidationQueue> {
+        Some(&self.own.as_ref()?.queue)
+    }
+
+    /// Translations that are not to be used for what comes from now on; and when the last request has left that was looked up before.
+    pub fn forget(&mut self, now: Ticks, command: Command) -> Ticks {
+        self.end_walks(now);
+        let Some(own) = &mut self.own else { return now };
+        match command {
+            Command::All => {
+                self.iotlb.clear();
+                own.held.clear();
+            }
+            Command::Pages { first, pages } => {
+                let gone: Vec<u64> =
+                    own.held.range(first..first.saturating_add(pages)).map(|(page, _)| *page).collect();
+                for page in gone {
+                    own.held.remove(&page);
+                    self.iotlb.leave(page);
+                }
+            }
+        }
+        self.ports.iter().map(|port| port.last).fold(now, Ticks::max)
+    }
+
+    /// What a fault does to the page of a request, as if somebody had changed the table just before it: the request is like any other
+    /// then.
+    #[cold]
+    fn befall(&mut self, now: Ticks, tlp: &mut Tlp) {
+        let page = tlp.address / self.spec.page_bytes;
+        let is_unmapped = tlp.flaw == Flaw::Unmapped;
+        tlp.flaw = Flaw::None;
+        if !self.is_for_memory(tlp) {
+            return;
+        }
+        if let Some(table) = self.table_mut(now) {
+            let entry = table.find(page).filter(|_| !is_unmapped);
+            table.set(page, entry.map(|entry| Entry { permission: Permission::Read, ..entry }));
+        }
+        self.forget(now, Command::Pages { first: page, pages: 1 });
+    }
+
+    /// After a reset of links: what was under way is gone, the table and what it recorded stay.
+    pub fn take_over(&mut self, used: &mut Iommu) {
+        self.own = used.own.take();
+        if let Some(own) = &mut self.own {
+            own.held.clear();
         }
     }
 
@@ -244,6 +493,15 @@ impl Iommu {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.due() == Ticks::NEVER
+    }
+}
+
+impl Translations {
+    /// Any address from the first to the last.
+    fn mean_something_else(&self, first: u64, last: u64) -> bool {
+        let meets = |start: u64, end: u64| start < end && start <= last && first < end;
+        meets(Mailbox::MESSAGES.start, Mailbox::MESSAGES.end)
+            || self.below.iter().any(|range| meets(range.start, range.end))
     }
 }
 
@@ -262,6 +520,7 @@ mod tests {
         blocks: 0,
         walkers: 2,
         interval: Ticks(0),
+        invalidation: invalidation_queue::Spec { latency: Ticks(100), entries: 4 },
     };
 
     /// Requests for these pages at these times, at one root port: when each goes on.
@@ -359,5 +618,83 @@ mod tests {
         }
         let translation = Some(Cause::Translation);
         assert_eq!(gone, [(41, 0, translation), (61, 1, translation), (91, 0, translation)]);
+    }
+
+    /// Reads of these pages at these times: where each goes, or why it does not.
+    fn leads(iommu: &mut Iommu, requests: &[(u64, u64)]) -> Vec<(u64, Option<FaultReason>)> {
+        for (at, page) in requests {
+            iommu.receive(Ticks(*at), 0, None, Tlp { address: page * 4096 + 64, ..Tlp::of(TlpKind::MRd) });
+        }
+        let mut all = Vec::new();
+        while iommu.due() < Ticks::NEVER {
+            let now = iommu.due();
+            iommu.look(now);
+            while let Some(Translated { tlp, refused, .. }) = iommu.take(now) {
+                assert_eq!(tlp.address % 4096, 64);
+                all.push((tlp.address / 4096, refused));
+            }
+        }
+        all
+    }
+
+    fn reads(page: u64) -> Entry {
+        Entry { page, permission: Permission::Read }
+    }
+
+    #[test]
+    fn an_address_leads_where_the_table_said_when_its_walk_ended_until_that_is_forgotten() {
+        let mut iommu = Iommu::new(SPEC, 1);
+        iommu.own_table(false, &[]);
+        iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
+        assert_eq!(leads(&mut iommu, &[(0, 7)]), [(9, None)]);
+        iommu.table_mut(Ticks(50)).unwrap().set(7, None);
+        assert_eq!(leads(&mut iommu, &[(60, 7)]), [(9, None)], "the IOTLB still has it");
+        iommu.forget(Ticks(70), Command::Pages { first: 7, pages: 1 });
+        let refused = Some(FaultReason::NotMapped);
+        assert_eq!(leads(&mut iommu, &[(80, 7), (200, 7)]), [(7, refused); 2]);
+        // That there is nothing was not kept.
+        iommu.table_mut(Ticks(300)).unwrap().set(7, Some(reads(3)));
+        assert_eq!(leads(&mut iommu, &[(301, 7)]), [(3, None)]);
+        assert_eq!(iommu.faults().unwrap().iter().map(|fault| fault.at).collect::<Vec<_>>(), [Iova(7 * 4096 + 64); 2]);
+    }
+
+    #[test]
+    fn a_walk_that_is_over_found_what_was_there_before_a_change() {
+        // The walk ends at 41; nobody looks until 100.
+        for (changed, leads_to) in [(40, 5), (41, 9)] {
+            let mut iommu = Iommu::new(SPEC, 1);
+            iommu.own_table(false, &[]);
+            iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
+            iommu.receive(Ticks(0), 0, None, Tlp { address: 7 * 4096, ..Tlp::of(TlpKind::MRd) });
+            iommu.look(Ticks(0));
+            iommu.table_mut(Ticks(changed)).unwrap().set(7, Some(reads(5)));
+            assert_eq!(iommu.take(Ticks(100)).map(|gone| gone.tlp.address / 4096), Some(leads_to), "{changed}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_read_or_written_as_its_entry_says() {
+        for (permission, kind, refused) in [
+            (Permission::Read, TlpKind::MRd, None),
+            (Permission::Read, TlpKind::MWr, Some(FaultReason::NotWritable)),
+            (Permission::Write, TlpKind::MRd, Some(FaultReason::NotReadable)),
+            (Permission::Write, TlpKind::MWr, None),
+            (Permission::ReadWrite, TlpKind::MWr, None),
+        ] {
+            let mut iommu = Iommu::new(SPEC, 1);
+            iommu.own_table(false, &[]);
+            iommu.table_mut(Ticks(0)).unwrap().set(7, Some(Entry { page: 9, permission }));
+            iommu.receive(Ticks(0), 0, None, Tlp { address: 7 * 4096, ..Tlp::of(kind) });
+            iommu.look(Ticks(0));
+            assert_eq!(iommu.take(Ticks(50)).unwrap().refused, refused, "{permission:?} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn with_a_table_of_its_own_that_says_nothing_else_it_takes_as_long() {
+        let requests = [(0, 1), (0, 2), (3, 1), (100, 4), (101, 6), (200, 2), (300, 8), (301, 4), (302, 1)];
+        let mut own = Iommu::new(SPEC, 1);
+        own.own_table(true, &[]);
+        assert_eq!(goes_on(&mut own, &requests), fresh(SPEC, &requests));
     }
 }

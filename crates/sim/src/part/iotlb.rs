@@ -1,6 +1,6 @@
 //! The translations that an IOMMU has at hand: sets of pages, of which each keeps those used last.
 //!
-//! Ports: [`Iotlb::find`] looks a page up and uses it, [`Iotlb::enter`] puts one in. A set has as many places as there are ways; the
+//! Ports: [`Iotlb::find`] looks a page up and uses it, [`Iotlb::enter`] puts one in, [`Iotlb::leave`] takes one out. A set has as many places as there are ways; the
 //! page that was used longest ago makes room.
 
 /// What never changes.
@@ -27,47 +27,83 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iotlb {
     spec: Spec,
-    /// One set behind the other, in each the page used last first; [`NONE`] where there is none.
+    /// One set behind the other; [`NONE`] where there is no page.
     pages: Vec<u64>,
+    /// When each of them was used last, by `clock`, and in its low bits which place of its set it is: the least of a set says which
+    /// page was used longest ago without a choice that nobody can foretell.
+    used: Vec<u64>,
+    /// Uses so far, times [`WAYS`].
+    clock: u64,
 }
 
 /// No page: addresses have 64 bits, and pages' numbers fewer.
 const NONE: u64 = u64::MAX;
+/// More places than a set has.
+const WAYS: u64 = 1 << 21;
 
 impl Iotlb {
     /// Without any translation.
     #[must_use]
     pub fn new(spec: Spec) -> Iotlb {
-        Iotlb { spec, pages: vec![NONE; spec.sets as usize * spec.ways] }
+        let places = spec.sets as usize * spec.ways;
+        let mut iotlb = Iotlb { spec, pages: vec![NONE; places], used: vec![0; places], clock: 0 };
+        iotlb.clear();
+        iotlb
     }
 
+    /// Where the set of a page begins.
     #[inline]
-    fn set_mut(&mut self, page: u64) -> &mut [u64] {
+    fn first(&self, page: u64) -> usize {
         let set = (page >> self.spec.index_bit) & (self.spec.sets - 1);
-        let first = set as usize * self.spec.ways;
-        &mut self.pages[first..first + self.spec.ways]
+        set as usize * self.spec.ways
+    }
+
+    /// Where the set of a page begins, and at which place of it the page is. Every place of its set is looked at, for which one it is nobody can foretell.
+    #[inline]
+    fn place(&self, page: u64) -> Option<(usize, usize)> {
+        let first = self.first(page);
+        let set = &self.pages[first..first + self.spec.ways];
+        let place =
+            set.iter().enumerate().fold(NONE, |found, (way, other)| if *other == page { way as u64 } else { found });
+        (place != NONE).then_some((first, place as usize))
     }
 
     /// Whether the translation of a page is there; then it is the one used last.
     #[inline]
     pub fn find(&mut self, page: u64) -> bool {
-        let set = self.set_mut(page);
-        let Some(place) = set.iter().position(|other| *other == page) else { return false };
-        // Most often it is the first.
-        if place > 0 {
-            set[..=place].rotate_right(1);
-        }
+        let Some((first, way)) = self.place(page) else { return false };
+        self.clock += WAYS;
+        self.used[first + way] = self.clock | way as u64;
         true
     }
 
-    /// The translation of a page that is not there is; the one of its set that was used longest ago is not, if there is no room.
+    /// The translation of a page that is not there is; the one of its set that was used longest ago is not, if there is no room: then
+    /// this is its page.
     #[inline]
-    pub fn enter(&mut self, page: u64) {
-        let set = self.set_mut(page);
-        set.rotate_right(1);
-        if let Some(first) = set.first_mut() {
-            *first = page;
+    pub fn enter(&mut self, page: u64) -> Option<u64> {
+        let first = self.first(page);
+        let set = &self.used[first..first + self.spec.ways];
+        let oldest = set.iter().fold(u64::MAX, |oldest, used| oldest.min(*used));
+        let way = (oldest & (WAYS - 1)) as usize;
+        self.clock += WAYS;
+        self.used[first + way] = self.clock | way as u64;
+        let left = std::mem::replace(&mut self.pages[first + way], page);
+        (left != NONE).then_some(left)
+    }
+
+    /// The translation of a page is not there any more; its place is the next to be used.
+    pub fn leave(&mut self, page: u64) {
+        if let Some((first, way)) = self.place(page) {
+            self.pages[first + way] = NONE;
+            self.used[first + way] = way as u64;
         }
+    }
+
+    /// No translation is there any more.
+    pub fn clear(&mut self) {
+        self.pages.fill(NONE);
+        let ways = self.spec.ways.max(1);
+        self.used.iter_mut().enumerate().for_each(|(place, used)| *used = (place % ways) as u64);
     }
 }
 
@@ -87,6 +123,17 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_leaves_makes_room_and_the_others_keep_their_order() {
+        let mut iotlb = Iotlb::new(Spec { sets: 1, ways: 3, index_bit: 0 });
+        assert_eq!([1, 2, 3].map(|page| iotlb.enter(page)), [None; 3]);
+        iotlb.leave(2);
+        assert!(!iotlb.find(2));
+        assert_eq!((iotlb.enter(4), iotlb.enter(5)), (None, Some(1)));
+        iotlb.clear();
+        assert_eq!([3, 4, 5].map(|page| iotlb.find(page)), [false; 3]);
+    }
+
+    #[test]
     fn the_bits_that_tell_the_set_are_those_asked_for() {
         let mut iotlb = Iotlb::new(Spec { sets: 2, ways: 1, index_bit: 4 });
         iotlb.enter(0);
@@ -94,6 +141,19 @@ mod tests {
         assert!(iotlb.find(0) && iotlb.find(16));
         iotlb.enter(1);
         assert_eq!([0, 1, 16].map(|page| iotlb.find(page)), [false, true, true]);
+    }
+
+    #[test]
+    fn what_leaves_makes_room_before_what_was_used_longest_ago() {
+        let mut iotlb = Iotlb::new(Spec { sets: 1, ways: 3, index_bit: 0 });
+        for page in [1, 2, 3] {
+            iotlb.enter(page);
+        }
+        iotlb.leave(3);
+        iotlb.leave(7);
+        assert!(!iotlb.find(3));
+        assert_eq!(iotlb.enter(4), None);
+        assert_eq!([1, 2, 4].map(|page| iotlb.find(page)), [true; 3]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A lane of a plan as the instructions its core executes, one after the other, without allocation.
 
 use crate::part::driver::{self, Call};
+use crate::part::own_memory::{Deed, Sharing};
 use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 use lanemark_platform::memcpy::{Pieces, Variant};
@@ -19,6 +20,8 @@ pub enum Instruction {
     Pause(Ticks),
     /// A cached line is dropped.
     FlushLine(u64),
+    /// Something on memory that is shared with a device.
+    Own(Deed),
     /// The driver computes, and orders nothing.
     Work(Ticks),
     /// The core waits until it is told that a channel of a card has done so many transfers.
@@ -246,6 +249,7 @@ enum Inside {
         next: u64,
         end: u64,
     },
+    Sharing(Sharing),
     /// Calls for transfers: how many are begun, and the one under way.
     Dma {
         call: DmaCall,
@@ -334,6 +338,7 @@ impl Program {
                 let start = self.spec.bus(span.at);
                 (None, Inside::Flush { next: start & !63, end: start + span.len })
             }
+            Op::Handover(handover) => (None, Inside::Sharing(Sharing::new(*handover))),
             Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
             Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
             Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
@@ -414,6 +419,11 @@ impl Iterator for Program {
                     }
                 }
                 Inside::Flush { .. } => {}
+                Inside::Sharing(sharing) => {
+                    if let Some(deed) = sharing.next() {
+                        return Some(Instruction::Own(deed));
+                    }
+                }
                 Inside::Dma { call, begun, under_way } => {
                     let next = under_way.as_mut().zip(self.spec.driver.as_ref());
                     if let Some(instruction) = next.and_then(|(under_way, spec)| under_way.next(spec)) {

@@ -10,6 +10,9 @@
 //! Nothing passes anything here, so a read finds what was written before it; and what a core is told, by a word that it
 //! waits for, by a message, or by a completion ([`RootPort::pushed_until`]), it is told behind the writes before it. A read
 //! that the last-level cache answers may be answered before one that came earlier and goes to DRAM.
+//!
+//! A write that does not fill its lines may hold the port ([`Spec::partial_line`]). Whether the cache has them is looked up when it
+//! is taken; so when that is, is known of the request that is taken next, and a bound of those behind it.
 
 use crate::engine::{Slab, Slot, Wire};
 use crate::part::credit::Cost;
@@ -18,10 +21,10 @@ use crate::part::memory::Memory;
 use crate::steady::Survey;
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_machine::Cause;
-use lanemark_platform::Mailbox;
-use lanemark_units::Ticks;
+use lanemark_platform::{Mailbox, Memory as Lent};
+use lanemark_units::{Iova, Ticks};
 use lanemark_wire::Rcb;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What never changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,10 @@ pub struct Spec {
     pub write: Ticks,
     /// Time between two writes.
     pub write_tlp: Ticks,
+    /// How long a line holds the port that a write does not fill and the cache has not.
+    pub partial_line: Ticks,
+    /// Whose socket the memory is of is farther away, each way; zero where it is the port's own.
+    pub remote: Ticks,
     /// Most payload of a completion; 64 for one per read completion boundary of 64 B.
     pub completion_bytes: u32,
     /// The same of reads while which a write came.
@@ -72,11 +79,40 @@ pub struct Notice {
 /// A request that came and was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Received {
-    /// When it is taken.
+    /// When it is taken, if nothing holds the port.
     taken: Ticks,
     /// Why no earlier.
     because: Cause,
     tlp: Tlp,
+}
+
+/// When the next request can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+struct Pace {
+    next_read: Ticks,
+    next_write: Ticks,
+    last: Ticks,
+}
+
+impl Pace {
+    /// When one of this kind is taken that is there at `at`.
+    #[inline]
+    fn due(&self, at: Ticks, kind: TlpKind) -> Ticks {
+        let next = if kind == TlpKind::MRd { self.next_read } else { self.next_write };
+        at.max(next).max(self.last)
+    }
+
+    /// It is taken then, and holds the port for so long.
+    #[inline]
+    fn take(&mut self, at: Ticks, kind: TlpKind, held: Ticks, spec: &Spec) -> Ticks {
+        let taken = self.due(at, kind);
+        match kind {
+            TlpKind::MRd => self.next_read = taken + spec.read_request,
+            _ => self.next_write = taken + spec.write_tlp + held,
+        }
+        self.last = taken + held;
+        taken
+    }
 }
 
 /// Everything that does change.
@@ -84,13 +120,17 @@ struct Received {
 pub struct RootPort {
     spec: Spec,
     requests: VecDeque<Received>,
-    next_read: Ticks,
-    next_write: Ticks,
-    last: Ticks,
+    /// Of what came, if nothing held the port, and if all did that may.
+    earliest: Pace,
+    latest: Pace,
+    /// Of what was taken.
+    taken: Pace,
     /// Reads whose data are on their way from memory.
     reads: Wire<Tlp>,
     /// Those whose data come from the last-level cache.
     cached_reads: Wire<Tlp>,
+    /// By how much the address that a read came with lies above that of the host, by its requester and tag, where it does.
+    named: BTreeMap<(u16, u16), u64>,
     /// What each requester wrote on each of its channels, and when a core sees the last of it.
     seen: Vec<([u16; 2], u64, Ticks)>,
     /// When a core sees the last write that came.
@@ -112,11 +152,12 @@ impl RootPort {
         RootPort {
             spec,
             requests: VecDeque::new(),
-            next_read: Ticks::ZERO,
-            next_write: Ticks::ZERO,
-            last: Ticks::ZERO,
+            earliest: Pace::default(),
+            latest: Pace::default(),
+            taken: Pace::default(),
             reads: Wire::default(),
             cached_reads: Wire::default(),
+            named: BTreeMap::new(),
             seen: Vec::new(),
             pushed_until: Ticks::ZERO,
             wrote_at: None,
@@ -148,19 +189,31 @@ impl RootPort {
         self.seen.iter().filter(move |([other, _], ..)| *other == requester)
     }
 
+    /// A read that comes next came up with this address: its requester knows its completions by it.
+    pub fn name(&mut self, tlp: &Tlp, named: Iova) {
+        if tlp.kind == TlpKind::MRd {
+            self.named.insert((tlp.requester, tlp.tag), named.0.wrapping_sub(tlp.address));
+        }
+    }
+
+    /// When all that came has reached memory, and what was read there was read.
+    #[must_use]
+    pub fn reached_at(&self) -> Ticks {
+        // Of what was not taken yet a bound is known: lines that writes do not fill may hold the port, or be in a cache.
+        let answered = self.latest.last + self.spec.read.max(self.spec.cached_read) + self.spec.remote * 2;
+        let coming = if self.requests.is_empty() { Ticks::ZERO } else { answered };
+        coming.max(self.reads.last_due()).max(self.cached_reads.last_due())
+    }
+
     /// A request is checked at `at`, and `because` says why no earlier, if it waited. It may be told so before that time: requests
     /// come in order.
     #[inline]
     pub fn receive(&mut self, at: Ticks, because: Option<Cause>, tlp: Tlp) {
-        let (next, pace) = match tlp.kind {
-            TlpKind::MRd => (&mut self.next_read, self.spec.read_request),
-            _ => (&mut self.next_write, self.spec.write_tlp),
-        };
-        let taken = at.max(*next).max(self.last);
-        *next = taken + pace;
-        self.last = taken;
+        let taken = self.earliest.take(at, tlp.kind, Ticks::ZERO, &self.spec);
+        let held = self.held_for(&tlp, |_| true);
+        let latest = self.latest.take(at, tlp.kind, held, &self.spec);
         if tlp.kind == TlpKind::MWr {
-            self.pushed_until = taken + self.spec.write;
+            self.pushed_until = latest + self.spec.write + self.spec.remote;
         }
         let because = if taken > at { Cause::RootComplex } else { because.unwrap_or(Cause::Credit) };
         self.requests.push_back(Received { taken, because, tlp });
@@ -178,14 +231,40 @@ impl RootPort {
     /// From when on what it took last keeps nothing waiting.
     #[must_use]
     pub fn quiet_at(&self) -> Ticks {
-        self.next_read.max(self.next_write)
+        self.taken.next_read.max(self.taken.next_write).max(self.taken.last)
+    }
+
+    /// Whose socket the memory is of from now on is so much farther away, each way.
+    pub fn set_remote(&mut self, remote: Ticks) {
+        self.spec.remote = remote;
+    }
+
+    /// Whether it matters to writes which lines are in the cache.
+    #[must_use]
+    pub fn is_held_by_lines(&self) -> bool {
+        self.spec.partial_line > Ticks::ZERO
+    }
+
+    /// For how long a request holds the port, if lines are missing of which that is said.
+    #[inline]
+    fn held_for(&self, tlp: &Tlp, is_missing: impl Fn(u64) -> bool) -> Ticks {
+        if self.spec.partial_line == Ticks::ZERO || tlp.kind != TlpKind::MWr {
+            return Ticks::ZERO;
+        }
+        // Words that a core waits for it has in its cache.
+        if tlp.address.wrapping_sub(self.spec.address) >= self.spec.drivers_from || !self.is_lent(tlp) {
+            return Ticks::ZERO;
+        }
+        let first = tlp.address + u64::from(tlp.first_be.trailing_zeros());
+        let missing = Lent::partial_lines(first, u64::from(tlp.enabled_bytes())).filter(|line| is_missing(*line));
+        self.spec.partial_line * missing.count() as u64
     }
 
     /// When the next request is taken.
     #[inline]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
-        self.requests.front().map_or(Ticks::NEVER, |first| first.taken)
+        self.requests.front().map_or(Ticks::NEVER, |first| self.taken.due(first.taken, first.tlp.kind))
     }
 
     /// Takes the next request; with it come the credits it held and why they come back no earlier.
@@ -197,8 +276,11 @@ impl RootPort {
         cache: &mut LastLevelCache,
         slab: &mut Slab,
     ) -> Option<(Cost, Cause)> {
-        let Received { tlp, because, .. } = *self.requests.front()?;
+        let Received { taken, because, tlp } = *self.requests.front()?;
         self.requests.pop_front();
+        let held = self.held_for(&tlp, |line| !cache.has(line));
+        self.taken.take(now, tlp.kind, held, &self.spec);
+        let because = if now > taken { Cause::RootComplex } else { because };
         let offset = tlp.address.wrapping_sub(self.spec.address);
         let is_lent = self.is_lent(&tlp);
         if tlp.kind == TlpKind::MWr {
@@ -206,21 +288,21 @@ impl RootPort {
         }
         match tlp.kind {
             TlpKind::MRd if cache.is_there() && is_lent && self.is_cached(&tlp, cache) => {
-                self.cached_reads.send(now + self.spec.cached_read, tlp);
+                self.cached_reads.send(now + self.spec.cached_read + self.spec.remote * 2, tlp);
             }
-            TlpKind::MRd => self.reads.send(now + self.spec.read, tlp),
+            TlpKind::MRd => self.reads.send(now + self.spec.read + self.spec.remote * 2, tlp),
             _ if is_lent => {
                 let skip = tlp.first_be.trailing_zeros() as usize;
                 let len = tlp.enabled_bytes() as usize;
                 memory.write(offset + skip as u64, &slab.bytes(tlp.payload)[skip..skip + len]);
-                let seen = now + self.spec.write;
+                let seen = now + self.spec.write + self.spec.remote;
                 if offset >= self.spec.drivers_from {
                     let (requester, channel) = (tlp.requester, tlp.tag);
                     self.notice = Some(Notice { requester, channel, taken: now, known: seen, interrupts: false });
                     slab.give_back(tlp.payload);
                     return Some((Cost::of(&tlp), because));
                 }
-                cache.write(tlp.address + skip as u64, len as u64);
+                cache.write_by_device(tlp.address + skip as u64, len as u64);
                 match self.seen.iter_mut().find(|(other, ..)| *other == [tlp.requester, tlp.tag]) {
                     Some((_, bytes, at)) => (*bytes, *at) = (*bytes + len as u64, seen),
                     None => self.seen.push(([tlp.requester, tlp.tag], len as u64, seen)),
@@ -228,7 +310,7 @@ impl RootPort {
             }
             _ if Mailbox::MESSAGES.contains(&tlp.address) && tlp.flaw == Flaw::None => {
                 // What was written before is seen before the handler runs.
-                let known = now + self.spec.interrupt.max(self.spec.write);
+                let known = now + self.spec.interrupt.max(self.spec.write + self.spec.remote);
                 let (requester, channel) = (tlp.requester, tlp.tag);
                 self.notice = Some(Notice { requester, channel, taken: now, known, interrupts: true });
             }
@@ -257,10 +339,12 @@ impl RootPort {
         let is_cached = self.cached_reads.due() < self.reads.due();
         let reads = if is_cached { &mut self.cached_reads } else { &mut self.reads };
         let Some(tlp) = reads.take(now) else { return };
-        let latency = if is_cached { self.spec.cached_read } else { self.spec.read };
+        let latency = if is_cached { self.spec.cached_read } else { self.spec.read } + self.spec.remote * 2;
+        let above = self.named.remove(&(tlp.requester, tlp.tag)).unwrap_or(0);
         if !self.is_lent(&tlp) {
             self.refuse(&tlp);
-            return send(Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp });
+            let address = tlp.address.wrapping_add(above);
+            return send(Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, address, ..tlp });
         }
         // Came a write while it was read?
         let is_loaded = self.wrote_at.is_some_and(|wrote_at| wrote_at + latency > now);
@@ -270,7 +354,7 @@ impl RootPort {
             let payload = slab.take();
             let len = completion.payload_bytes() as usize;
             memory.read(completion.address - self.spec.address, &mut slab.bytes_mut(payload)[..len]);
-            send(Tlp { payload, ..completion });
+            send(Tlp { payload, address: completion.address.wrapping_add(above), ..completion });
         }
     }
 
@@ -297,11 +381,13 @@ impl RootPort {
         let RootPort {
             spec,
             requests,
-            next_read,
-            next_write,
-            last,
+            earliest,
+            latest,
+            taken,
             reads,
             cached_reads,
+            // With an IOMMU nothing is skipped.
+            named: _,
             seen,
             pushed_until,
             wrote_at,
@@ -315,9 +401,11 @@ impl RootPort {
             view.count(because.index());
             view.tlp(tlp);
         }
-        view.time(next_read);
-        view.time(next_write);
-        view.time(last);
+        for Pace { next_read, next_write, last } in [earliest, latest, taken] {
+            view.time(next_read);
+            view.time(next_write);
+            view.time(last);
+        }
         reads.visit(view, Survey::tlp);
         cached_reads.visit(view, Survey::tlp);
         view.count(seen.len());
@@ -331,9 +419,10 @@ impl RootPort {
         // Until when it loads reads is what is compared.
         view.flag(wrote_at.is_some());
         if let Some(wrote_at) = wrote_at {
-            let mut loads_until = *wrote_at + spec.read;
+            let read = spec.read + spec.remote * 2;
+            let mut loads_until = *wrote_at + read;
             view.time(&mut loads_until);
-            *wrote_at = loads_until - spec.read;
+            *wrote_at = loads_until - read;
         }
         // Somebody takes these in the same event.
         view.flag(notice.is_some());

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Each test binary uses its part.
 
 use crate::stage;
-use lanemark_machine::{Access, DriverCall, Fence, Lane, Machine, Op, Plan, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, DriverCall, Fence, HostMemory, Lane, Machine, Op, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Ticks};
@@ -85,6 +85,7 @@ pub fn plan(random: &mut Random, machine: &SimulatedMachine) -> Plan {
         lanes,
         passes: 1 + random.below(4),
         warmup_passes: random.below(2),
+        memory: HostMemory::default(),
         timeout: Ticks::whole_ns(10_000_000_000),
     }
 }

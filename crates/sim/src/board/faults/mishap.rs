@@ -52,9 +52,11 @@ impl Armed {
     /// To what it can happen: one, and more.
     const fn whats(&self) -> [&'static str; 2] {
         match self.kind {
-            FaultKind::Unsupported | FaultKind::Abort => ["request", "requests"],
+            FaultKind::Unsupported | FaultKind::Abort | FaultKind::Unmapped => ["request", "requests"],
             FaultKind::Poisoned => ["TLP with data", "TLPs with data"],
             FaultKind::Stuck => ["read", "reads"],
+            FaultKind::ReadOnly => ["write", "writes"],
+            FaultKind::StuckInvalidation => ["invalidation", "invalidations"],
             FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => ["TLP", "TLPs"],
         }
     }

@@ -1,7 +1,7 @@
 //! Steps that are no stream, and what stands before and after one.
 
 use super::*;
-use lanemark_machine::{BlockCopy, Channel, Clock, Invalidation, KernelCall, Lend, Means};
+use lanemark_machine::{BlockCopy, Channel, Clock, Discipline, Handover, Invalidation, KernelCall, Lend, Means};
 
 /// The widths that leave lines open.
 fn interleaving(host: &HostMemory) -> Vec<Access> {
@@ -260,4 +260,51 @@ fn lanes_that_do_not_answer_each_other_are_refused() {
     ] {
         refused(&mut host, &bad);
     }
+}
+
+/// So many passes, after one that does not count where that is possible.
+fn sharing(shared: Handover) -> Plan {
+    let is_written = shared.finds_written_lines();
+    Plan {
+        warmup_passes: u64::from(!is_written),
+        passes: 1 + u64::from(!is_written),
+        ..plan(vec![Op::Handover(shared)])
+    }
+}
+
+#[test]
+fn what_is_shared_with_a_device_is_written_and_copied_byte_for_byte_whatever_the_discipline() {
+    let mut host = host();
+    for discipline in host.facts().disciplines.clone() {
+        for bytes in [64, 4096, 16 << 10] {
+            host.region.bytes_mut().fill(0);
+            let out = Handover { verb: Verb::Store, discipline, bytes };
+            let confirmed = run(&mut host, &sharing(out), 2).confirmed.unwrap();
+            assert_eq!(confirmed, Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes }, "{discipline}");
+            assert!(host.region.bytes()[bytes as usize..].iter().all(|byte| *byte == 0), "{discipline}: others");
+            let into = Handover { verb: Verb::Load, ..out };
+            if into.nonsense().is_none() {
+                let copied = run(&mut host, &sharing(into), 2).confirmed.map(|found| found.confirmed_bytes);
+                assert_eq!(copied, (discipline == Discipline::Bounced).then_some(bytes), "{discipline}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_device_has_written_is_read_by_one_pass_and_no_other_mapping_of_memory_is_claimed() {
+    let mut host = host();
+    for discipline in [Discipline::Coherent, Discipline::Bounced] {
+        let one = sharing(Handover { verb: Verb::Load, discipline, bytes: 4096 });
+        assert!(host.supports(&one).is_ok());
+        for more in [Plan { passes: 2, ..one.clone() }, Plan { warmup_passes: 1, ..one.clone() }] {
+            assert!(refused(&mut host, &more).because.contains("one pass"), "{discipline}");
+        }
+    }
+    for discipline in [Discipline::Uncached, Discipline::Combining, Discipline::BouncedCombining] {
+        let mapped = Handover { verb: Verb::Store, discipline, bytes: 64 };
+        assert!(refused(&mut host, &sharing(mapped)).because.contains("WB"), "{discipline}");
+    }
+    let odd = Handover { verb: Verb::Store, discipline: Discipline::Coherent, bytes: 65 };
+    assert!(refused(&mut host, &sharing(odd)).because.contains("whole lines"));
 }

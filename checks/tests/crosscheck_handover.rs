@@ -1,0 +1,121 @@
+//! Do the formulas and the simulation agree on what a core pays for a buffer that it shares with a device? On platforms of which
+//! every number of it is drawn, to the tick: no way is a bound only.
+
+mod drawn;
+
+use drawn::{Random, set};
+use lanemark_machine::{Discipline, Handover, Machine, Op, Plan, Samples, Verb};
+use lanemark_model::{Bound, predict};
+use lanemark_platform::{Coherence, PRESETS, Platform};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+
+fn platform(random: &mut Random) -> Platform {
+    let preset = PRESETS.iter().find(|preset| preset.name == "soc-noncoherent").unwrap();
+    let flush = random.pick(&["clflush", "clflushopt", "clwb"]);
+    let own = format!("[coherence]\nflush = {{ value = \"{flush}\", assumed = \"drawn\" }}\n");
+    let text = preset.text.replacen("[coherence]\n", &own, 1);
+    let mut platform = Platform::parse(preset.name, &text).unwrap_or_else(|error| panic!("{error}"));
+    for key in ["read_ns", "write_ns", "flush_line_ns", "purge_line_ns"] {
+        // Now and then memory takes no time at all, or less than a store.
+        let most = random.pick(&[0.0, 0.5, 5.0, 50.0, 500.0]);
+        set(&mut platform, &format!("coherence.{key}"), (random.between(0.0, most) * 8.0).round() / 8.0);
+    }
+    let numbers: [(&str, &[f64]); 8] = [
+        ("coherence.flushes_in_flight", &[1.0, 2.0, 5.0, 32.0]),
+        ("core.fill_buffers", &[1.0, 2.0, 6.0, 16.0]),
+        ("core.wc_buffers", &[1.0, 2.0, 6.0, 16.0]),
+        ("core.wc_loads_in_flight", &[1.0, 2.0, 7.0]),
+        ("core.clock_ghz", &[0.7, 1.5, 3.3]),
+        ("core.store_loop_cycles", &[0.5, 1.0, 3.0]),
+        ("core.cached_load_ns", &[0.0, 1.7, 9.0]),
+        ("core.mfence_ns", &[0.0, 12.0, 300.0]),
+    ];
+    for (key, values) in numbers {
+        set(&mut platform, key, random.pick(values));
+    }
+    platform
+}
+
+/// What was drawn of the section.
+fn numbers(platform: &Platform) -> String {
+    let keys = Coherence::KEYS.iter().map(|key| {
+        let number = platform.number(&format!("coherence.{}", key.name));
+        format!("{} {}", key.name, number.map_or(f64::NAN, |number| number.0))
+    });
+    keys.collect::<Vec<_>>().join(", ")
+}
+
+fn plan(shared: Handover, passes: u64) -> Plan {
+    Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::Handover(shared)], passes) }
+}
+
+#[test]
+fn every_discipline_takes_to_the_tick_what_its_formula_says() {
+    let mut random = Random(71);
+    let (mut asked, mut bounds) = (0, Vec::new());
+    for number in 0..400 {
+        let platform = platform(&mut random);
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        // One after the other on the same machine: what one leaves is not the next one's affair.
+        for discipline in machine.facts().disciplines.clone() {
+            for verb in [Verb::Store, Verb::Load] {
+                let bytes = 64 * random.pick(&[1, 2, 3, 7, 64, 65, 200]);
+                let shared = Handover { verb, discipline, bytes };
+                if shared.nonsense().is_some() {
+                    continue;
+                }
+                let plan = plan(shared, 1 + random.below(3));
+                let said = predict(&platform, &plan).unwrap();
+                let mut samples = Samples::wanted(2);
+                machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+                for sample in &samples.taken {
+                    let ticks = Ticks::from_ns(said.delivered_ns).unwrap();
+                    assert_eq!(
+                        (sample.issue, sample.delivered),
+                        (ticks, ticks),
+                        "case {number}: {said:?}: {shared:?}, {} passes, {}",
+                        plan.passes,
+                        numbers(&platform)
+                    );
+                }
+                asked += 1;
+                if !bounds.contains(&said.bound) {
+                    bounds.push(said.bound);
+                }
+            }
+        }
+    }
+    assert!(asked > 400 * 12, "{asked}");
+    let all = [Bound::Issue, Bound::Buffers, Bound::Flush, Bound::StrongOrder, Bound::ReadRoundTrip, Bound::Fence];
+    assert!(all.iter().all(|bound| bounds.contains(bound)), "{bounds:?}");
+}
+
+#[test]
+fn a_pass_that_does_not_count_is_what_lets_the_formula_know_where_lines_are() {
+    let platform = platform(&mut Random(73));
+    for verb in [Verb::Store, Verb::Load] {
+        let shared = Handover { verb, discipline: Discipline::Coherent, bytes: 4096 };
+        let cold = Plan { warmup_passes: 0, ..plan(shared, 1) };
+        assert_eq!(predict(&platform, &cold).is_some(), shared.finds_written_lines(), "{verb:?}");
+    }
+}
+
+#[test]
+fn what_a_platform_does_not_say_or_flushes_otherwise_is_refused_by_machine_and_formula() {
+    let mut random = Random(79);
+    let drawn = platform(&mut random);
+    let said = |platform: &Platform, shared: Handover| {
+        let machine = SimulatedMachine::new(platform).unwrap();
+        let refused = machine.supports(&plan(shared, 1)).err().map(|error| error.to_string());
+        assert_eq!(refused.is_none(), predict(platform, &plan(shared, 1)).is_some(), "{shared:?}");
+        refused.unwrap_or_default()
+    };
+    for discipline in Discipline::ALL {
+        let line = Handover { verb: Verb::Store, discipline, bytes: 64 };
+        said(&drawn, line);
+        assert!(said(&drawn, Handover { bytes: 63, ..line }).contains("whole lines"));
+        let unknown = Platform { coherence: None, ..drawn.clone() };
+        assert!(said(&unknown, line).contains("no section [coherence]"));
+    }
+}

@@ -1,0 +1,85 @@
+//! How long does a device wait for bytes of host memory that a core has just written, that a device has, or that no cache has?
+//!
+//! Traffic: reads of single lines by one card, one at a time, once over a window.
+//! Unit: nanoseconds, round trip, the mean over the window, by its length and by who wrote it last.
+//! Spoiled by: whoever else writes memory meanwhile; prefetchers; a window that lies in pages of several sockets.
+//! Method: before every sample each line of the window leaves all caches (*cold*), or a core writes the window from its start to its
+//! end (*host-warm*), or its lines leave all caches and a device writes it so (*device-warm*). Windows are as long as what devices'
+//! lines may take of the cache, and as the whole of it, half and twice as long. What a device wrote is found as far as its share
+//! reaches.
+
+use crate::case::{Axes, Case, Through};
+use crate::dma;
+use crate::needs;
+use crate::question::Question;
+use lanemark_machine::{CacheFacts, Facts, Verb};
+use lanemark_record::{Found, Quantity, Reach};
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "cache_residency",
+    summary: "time a device waits for bytes of host memory by who wrote them last, by how many there are",
+    quantity: Quantity::RoundTripLatency,
+    cases,
+    plan: |case, passes| dma::plan(case, places(case), passes),
+    simulated_passes: |_| 1,
+    most_passes: |_| 1,
+    accesses_per_pass: places,
+    ask: None,
+    is_usual: true,
+    left_out: needs::a_cache,
+};
+
+/// Bytes of a line, which one read asks for.
+const LINE: u64 = 64;
+/// The most reads of one window: of a longer one every so many lines are read.
+const MOST_READS: u64 = 2048;
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some((dma, cache)) = facts.dma.and_then(|dma| Some((dma, dma.cache?))) else { return Vec::new() };
+    let windows = match axes.reach.window_bytes {
+        Some(window) => vec![window],
+        None => windows(&cache).into_iter().filter(|window| *window <= dma.lent_bytes).collect(),
+    };
+    let found = axes.reach.found.map_or(Found::ALL.to_vec(), |found| vec![found]);
+    let of = |(found, window): (Found, u64)| {
+        let thinned = (window / MOST_READS).next_multiple_of(LINE);
+        let stride = axes.reach.stride_bytes.or((thinned > LINE).then_some(thinned));
+        let reach = Reach { window_bytes: Some(window), stride_bytes: stride, found: Some(found), ..axes.reach };
+        dma::with_host_of_both_sockets(facts, &Axes { reach, ..axes.clone() }, Verb::Load, Some(1), &[LINE])
+    };
+    if axes.reach.is_random {
+        return Vec::new();
+    }
+    let windows_of = |found| windows.iter().map(move |window| (found, *window));
+    found.into_iter().flat_map(windows_of).flat_map(of).collect()
+}
+
+/// Around what devices' lines have room for, and around what all have.
+fn windows(cache: &CacheFacts) -> Vec<u64> {
+    let (share, all) = (cache.device_bytes, cache.bytes);
+    let mut windows = vec![share / 2, share, 2 * share, all, 2 * all];
+    windows.sort_unstable();
+    windows.dedup();
+    windows.retain(|window| *window >= LINE);
+    windows
+}
+
+fn places(case: &Case) -> u64 {
+    let Through::Dma { window, .. } = case.through else { return 1 };
+    let stride = case.reach.stride_bytes.map_or(case.size, |stride| stride.max(case.size));
+    (window.saturating_sub(case.alignment) / stride.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_around_the_share_of_devices_and_around_the_cache() {
+        let windows = |device_bytes| windows(&CacheFacts { bytes: 1 << 20, device_bytes });
+        assert_eq!(windows(1 << 17), [1 << 16, 1 << 17, 1 << 18, 1 << 20, 1 << 21]);
+        assert_eq!(windows(1 << 19), [1 << 18, 1 << 19, 1 << 20, 1 << 21]);
+        assert_eq!(windows(1 << 20), [1 << 19, 1 << 20, 1 << 21]);
+    }
+}

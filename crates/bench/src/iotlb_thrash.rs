@@ -1,0 +1,75 @@
+//! How many pages at one distance keep their translations, and which bits of an address tell in which set a translation is?
+//!
+//! Traffic: reads of host memory by one card, one at a time, each of another of a few pages that lie a power of two apart, round and
+//! round.
+//! Unit: nanoseconds, round trip, of single reads, by how many pages and how far apart.
+//! Spoiled by: whatever else uses links or memory; mappings by larger pages than were asked for; ASPM.
+//! Method: as `iotlb_reach`. Pages that are far apart all fall to one set: what a set has room for is the last number of them
+//! without a step. The same number at every distance falls to fewer sets the farther they are apart, from where the bits begin
+//! that tell the set.
+
+use crate::case::{Axes, Case, Through};
+use crate::dma;
+use crate::needs;
+use crate::question::Question;
+use lanemark_machine::{Facts, Plan, Verb};
+use lanemark_record::{Quantity, Reach};
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "iotlb_thrash",
+    summary: "time a device waits for bytes of host memory by how many pages it takes in turn and how far they are apart",
+    quantity: Quantity::RoundTripLatency,
+    cases,
+    plan: |case, passes| Plan { warmup_passes: 2, ..dma::plan(case, pages(case), passes) },
+    simulated_passes: |_| 1,
+    most_passes: |_| 64,
+    accesses_per_pass: pages,
+    ask: None,
+    is_usual: true,
+    left_out: needs::translation,
+};
+
+/// Bytes of one read: less than any page.
+const BYTES: u64 = 64;
+/// Pages in turn: more ways than a set has at the end, and few enough to read.
+const PAGES: [u64; 5] = [2, 4, 8, 16, 32];
+const MOST: u64 = PAGES[PAGES.len() - 1];
+/// How many times as far apart as a page is long, at the most, and how many times as far the next ones are.
+const FARTHEST: u64 = 1 << 10;
+const TIMES: u64 = 4;
+
+/// All numbers of pages at the largest distance, and the largest number at all others; with `--stride`, all numbers at that.
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(dma) = facts.dma else { return Vec::new() };
+    let Some(page) = dma.page_bytes.filter(|_| !axes.reach.is_random) else { return Vec::new() };
+    let has_room = |pages: u64, distance: u64| pages.checked_mul(distance).is_some_and(|bytes| bytes <= dma.lent_bytes);
+    let mut turns: Vec<(u64, u64)> = match (axes.reach.stride_bytes, axes.reach.window_bytes) {
+        (Some(distance), Some(window)) => vec![((window / distance.max(1)).max(1), distance)],
+        (Some(distance), None) => PAGES.map(|pages| (pages, distance)).to_vec(),
+        (None, _) => {
+            let distances = std::iter::successors(Some(page), |distance| distance.checked_mul(TIMES));
+            let mut usual: Vec<u64> =
+                distances.take_while(|distance| has_room(MOST, *distance) && *distance / page <= FARTHEST).collect();
+            let Some(farthest) = usual.pop() else { return Vec::new() };
+            let at_all = usual.into_iter().map(|distance| (MOST, distance));
+            PAGES.map(|pages| (pages, farthest)).into_iter().chain(at_all.rev()).collect()
+        }
+    };
+    let is_asked =
+        |pages: u64, distance: u64| axes.reach.window_bytes.is_none_or(|window| window / distance.max(1) == pages);
+    turns.retain(|(pages, distance)| has_room(*pages, *distance) && is_asked(*pages, *distance));
+    let of = |(pages, distance): (u64, u64)| {
+        let window = pages.saturating_mul(distance);
+        let reach = Reach { window_bytes: Some(window), stride_bytes: Some(distance), ..axes.reach };
+        let cases = dma::with_host(facts, &Axes { reach, ..axes.clone() }, Verb::Load, Some(1), &[BYTES]);
+        // How many pages there are says where the window ends.
+        let shown = Reach { window_bytes: axes.reach.window_bytes, ..reach };
+        cases.into_iter().map(move |case| Case { through: Through::Pages { window }, reach: shown, ..case })
+    };
+    turns.into_iter().flat_map(of).collect()
+}
+
+fn pages(case: &Case) -> u64 {
+    case.pages().unwrap_or(1)
+}

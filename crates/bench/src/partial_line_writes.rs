@@ -1,0 +1,38 @@
+//! How many bytes a second does a device write to host memory where its writes do not fill lines?
+//!
+//! Traffic: `MWr`s of one length upstream, each to other lines, at the start of a line and inside one.
+//! Unit: bytes per second, *delivered*, by the length of a write.
+//! Spoiled by: memory that no device wrote before; an engine that joins what follows each other; other traffic.
+//! Method: as `dma_write_bandwidth`, but every 256 B a write. No line is in the cache, if there is one. A length that fills its lines
+//! and one that is a byte shorter differ by what memory takes to read a line and write it back.
+
+use crate::case::{Axes, Case};
+use crate::dma;
+use crate::needs;
+use crate::question::Question;
+use lanemark_machine::{Facts, Verb};
+use lanemark_record::{Found, Reach};
+
+/// The catalogue row.
+pub const QUESTION: Question = dma::bandwidth(
+    "partial_line_writes",
+    "bytes per second a device writes to host memory, by length of a write, where lines are filled and where not",
+    cases,
+    needs::partial_lines,
+);
+
+/// Lengths that fill one line or two, and others.
+const SIZES: [u64; 10] = [1, 8, 16, 32, 48, 63, 64, 65, 96, 128];
+/// At the start of a line, and inside it.
+const OFFSETS: [u64; 2] = [0, 16];
+/// Whole lines, as many as the longest of these touches, and one more.
+const STRIDE: u64 = 256;
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(dma) = facts.dma.filter(|dma| dma.is_partial_dearer) else { return Vec::new() };
+    let found = axes.reach.found.or(dma.cache.map(|_| Found::Cold));
+    let stride = axes.reach.stride_bytes.or((!axes.reach.is_random).then_some(STRIDE));
+    let reach = Reach { found, stride_bytes: stride, ..axes.reach };
+    let alignments = Some(axes.alignments.clone().unwrap_or_else(|| OFFSETS.to_vec()));
+    dma::with_host(facts, &Axes { alignments, reach, ..axes.clone() }, Verb::Store, None, &SIZES)
+}

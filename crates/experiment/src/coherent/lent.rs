@@ -1,0 +1,120 @@
+//! A coherent board, who lends its memory, and the device it is lent to.
+
+use super::told;
+use lanemark_dma::{
+    Buffer, Device, Domain, Hints, Invalidation, Lend, Mapping, Permission, Ranges, Sequential, Space, Turn,
+};
+use lanemark_sim::CoherentBoard;
+use lanemark_sim::coherent_board::Spec;
+use lanemark_sim::part::bus::Kind;
+use lanemark_units::{HostVirt, Iova, Ticks};
+
+/// Nothing here takes the library's time.
+pub const NOW: Ticks = Ticks::ZERO;
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Bytes of a line.
+pub const LINE: usize = 32;
+/// A buffer whose lines have places of their own in the caches.
+pub const AT: HostVirt = HostVirt(0x2_5000);
+/// What memory holds before.
+pub const OLD: [u8; LINE] = [0x0d; LINE];
+/// What is written.
+pub const NEW: [u8; LINE] = [0xe3; LINE];
+
+/// The board and its lender.
+pub struct Lent {
+    pub domain: Domain<Sequential, CoherentBoard>,
+    pub device: Device,
+}
+
+impl Lent {
+    /// With 16 bits of a page's number, 8 of them chain ID, so that boards are built soon; memory at [`AT`] holds
+    /// [`OLD`], and no cache has it.
+    pub fn of(mut spec: Spec) -> Result<Lent, String> {
+        spec.adapter.tlb.block_bits = 8;
+        let space = Space::of_device(28).map_err(told)?;
+        let ranges = Ranges::new(space).map_err(told)?.over_entries(256).map_err(told)?;
+        let strategy = Sequential::new(ranges).map_err(told)?;
+        let board = CoherentBoard::new(spec).map_err(told)?;
+        let mut domain = Domain::new("machine", strategy, board, Invalidation::Strict).map_err(told)?;
+        let device = domain.attach("device 0").map_err(told)?;
+        let mut lent = Lent { domain, device };
+        lent.store(0, AT, &[OLD[0]; 2 * PAGE as usize])?;
+        lent.board().flush(0, AT, 2 * PAGE as usize).map_err(told)?;
+        Ok(lent)
+    }
+
+    /// With coherent I/O.
+    pub fn coherent() -> Result<Lent, String> {
+        Lent::of(Spec::coherent())
+    }
+
+    /// The same, its first device writes half lines.
+    pub fn half_lines() -> Result<Lent, String> {
+        let mut spec = Spec::coherent();
+        spec.adapter.devices[0] = 16;
+        Lent::of(spec)
+    }
+
+    pub fn board(&mut self) -> &mut CoherentBoard {
+        self.domain.backend_mut()
+    }
+
+    /// `len_bytes` from `at` on, in one piece.
+    pub fn map(&mut self, at: HostVirt, len_bytes: u64, hints: Hints) -> Result<Mapping, String> {
+        let lend = Lend::new(self.device, Permission::ReadWrite).hints(hints);
+        self.domain.map(&mut Buffer::new(at, len_bytes), lend, NOW).map_err(told)
+    }
+
+    pub fn sync(&mut self, at: HostVirt, len_bytes: u64, permission: Permission, turn: Turn) -> Result<(), String> {
+        self.domain.sync(Buffer::new(at, len_bytes), permission, turn).map_err(told)
+    }
+
+    pub fn store(&mut self, processor: usize, at: HostVirt, data: &[u8]) -> Result<(), String> {
+        self.board().store(processor, at, data).map(drop).map_err(told)
+    }
+
+    pub fn load(&mut self, processor: usize, at: HostVirt) -> Result<[u8; LINE], String> {
+        let mut seen = [0; LINE];
+        self.board().load(processor, at, &mut seen).map_err(told)?;
+        Ok(seen)
+    }
+
+    pub fn device_read(&mut self, at: Iova) -> Result<[u8; LINE], String> {
+        let mut seen = [0; LINE];
+        self.board().device_read(0, at, &mut seen).map_err(told)?;
+        Ok(seen)
+    }
+
+    pub fn device_write(&mut self, at: Iova, data: &[u8]) -> Result<(), String> {
+        self.board().device_write(0, at, data).map(drop).map_err(told)
+    }
+
+    /// Lets happen what does by itself.
+    pub fn settle(&mut self) {
+        let until = self.board().now() + Ticks::whole_ns(1_000_000);
+        self.board().run_until(until);
+    }
+
+    /// Transactions of this kind on the processors' bus.
+    pub fn on_bus(&self, kind: Kind) -> u64 {
+        self.domain.backend().bus().count(kind)
+    }
+
+    /// Hits and misses of the I/O TLB.
+    pub fn tlb(&self) -> (u64, u64) {
+        let counts = self.domain.backend().adapter().counts();
+        (counts.hits, counts.misses)
+    }
+}
+
+/// So many bytes further.
+pub const fn after(at: HostVirt, bytes: u64) -> HostVirt {
+    HostVirt(at.0 + bytes)
+}
+
+/// So many bytes further.
+pub const fn behind(at: Iova, bytes: u64) -> Iova {
+    Iova(at.0 + bytes)
+}

@@ -1,0 +1,330 @@
+//! Streams of devices through an I/O TLB: how often it misses, by who hands out the addresses.
+
+use super::told;
+use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
+use lanemark_sim::part::adapter_tlb::{self, AdapterTlb, Command, PAGE_BYTES, PageEntry};
+use lanemark_sim::part::iotlb::{self, Iotlb};
+use lanemark_units::{HostPhys, Iova};
+
+/// What devices do.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Devices, that have the bus in turn, for one access each.
+    pub devices: u32,
+    /// Buffers that are lent to each at a time.
+    pub buffers: usize,
+    /// Of these, what it moves at a time, burst by burst in turn; the next one is any of the others.
+    pub active: usize,
+    /// Bytes of a buffer, which begins with a page.
+    pub buffer_bytes: u64,
+    /// Bytes of a burst.
+    pub burst_bytes: u64,
+    /// Of 100 buffers, those that are moved by 16 B at a time and not by 32 B.
+    pub halves_percent: u64,
+}
+
+impl Load {
+    /// Four disk adapters, four streams of 32 KiB each under way, in turns of 1 KiB, by whole lines.
+    pub const DISKS: Load =
+        Load { devices: 4, buffers: 16, active: 4, buffer_bytes: 32 << 10, burst_bytes: 1024, halves_percent: 0 };
+}
+
+/// Who hands out addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// A chain ID for each stream, as long as there are some.
+    ChainIdAStream,
+    /// A chain ID for each device, all of whose pages are in it.
+    ChainIdADevice,
+    /// Ranges of so many pages, in an order in which as many as there are entries share none.
+    Ranges(u64),
+    /// Magazines, and an IOTLB of sets.
+    Magazines(iotlb::Spec),
+}
+
+/// What was counted when every buffer had been moved several times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub accesses: u64,
+    pub misses: u64,
+    /// Pages, or parts of them, that buffers had.
+    pub pages: u64,
+    /// Pages that were out for them.
+    pub held: u64,
+    /// Ranges that were taken for them.
+    pub taken: u64,
+    /// Buffers moved.
+    pub buffers: u64,
+}
+
+/// Bits of a block ID: with 8 of chain ID, a directory of 2^20 pages.
+const BLOCK_BITS: u32 = 12;
+const ENTRIES: u64 = 256;
+/// How often each buffer is moved, on average, before anything is counted, and then.
+const ROUNDS: u64 = 8;
+
+enum Tlb {
+    Adapter(AdapterTlb),
+    Sets(Iotlb),
+}
+
+impl Tlb {
+    /// Whether the translation was there; now it is.
+    fn look(&mut self, at: Iova) -> bool {
+        match self {
+            Tlb::Adapter(tlb) => {
+                let is_there = tlb.find(at).is_some();
+                if !is_there {
+                    tlb.insert(at, PageEntry::default());
+                }
+                is_there
+            }
+            Tlb::Sets(tlb) => {
+                let page = at.0 / PAGE_BYTES;
+                let is_there = tlb.find(page);
+                if !is_there {
+                    tlb.enter(page);
+                }
+                is_there
+            }
+        }
+    }
+
+    /// The page is unmapped.
+    fn purge(&mut self, at: Iova) {
+        match self {
+            Tlb::Adapter(tlb) => tlb.command(Command::Purge { at }),
+            Tlb::Sets(tlb) => tlb.leave(at.0 / PAGE_BYTES),
+        }
+    }
+}
+
+/// What is lent, and how far it is moved.
+#[derive(Default)]
+struct Buffer {
+    pieces: Vec<IovaRange>,
+    moved_bytes: u64,
+    access_bytes: u64,
+}
+
+impl Buffer {
+    /// Where the next access goes.
+    fn at(&self) -> Iova {
+        let mut left = self.moved_bytes;
+        for piece in &self.pieces {
+            if left < piece.len_bytes {
+                return Iova(piece.at.0 + left);
+            }
+            left -= piece.len_bytes;
+        }
+        Iova(0)
+    }
+}
+
+struct Streams {
+    load: Load,
+    tlb: Tlb,
+    /// One for each device, or one for all.
+    strategies: Vec<Box<dyn IovaAllocator>>,
+    found: Found,
+    /// What is random: a sequence that is the same every time.
+    state: u64,
+}
+
+/// Moves buffers until all were moved several times, and counts while they are as many times more; `None` where an address
+/// is refused for one of them.
+///
+/// # Errors
+/// What a strategy says against the scheme.
+pub fn counted(load: Load, scheme: Scheme) -> Result<Option<Found>, String> {
+    let mut streams =
+        Streams { load, tlb: tlb(scheme), strategies: strategies(load, scheme)?, found: Found::default(), state: 1 };
+    let mut devices = Vec::new();
+    for device in 0..load.devices {
+        let mut buffers = Vec::new();
+        for _ in 0..load.buffers {
+            let Some(buffer) = streams.lend(device) else { return Ok(None) };
+            buffers.push(buffer);
+        }
+        devices.push(buffers);
+    }
+    // The first ones of a device's list are moved; whose turn it is, by device.
+    let mut turns = vec![0; devices.len()];
+    for counts in [false, true] {
+        streams.found = Found::default();
+        let until = ROUNDS * u64::from(load.devices) * load.buffers as u64;
+        while streams.found.buffers < until {
+            for (device, (buffers, turn)) in (0..).zip(devices.iter_mut().zip(&mut turns)) {
+                if streams.access(device, buffers, turn).is_none() {
+                    return Ok(None);
+                }
+            }
+        }
+        if counts {
+            return Ok(Some(streams.found));
+        }
+    }
+    Ok(None)
+}
+
+fn tlb(scheme: Scheme) -> Tlb {
+    match scheme {
+        Scheme::Magazines(spec) => Tlb::Sets(Iotlb::new(spec)),
+        _ => Tlb::Adapter(AdapterTlb::new(adapter_tlb::Spec {
+            entries: ENTRIES,
+            chain_bits: ENTRIES.trailing_zeros(),
+            block_bits: BLOCK_BITS,
+            directory: HostPhys(0),
+        })),
+    }
+}
+
+fn strategies(load: Load, scheme: Scheme) -> Result<Vec<Box<dyn IovaAllocator>>, String> {
+    let all = || Space::of_device(32).map_err(told);
+    let chain_bytes = PAGE_BYTES << BLOCK_BITS;
+    Ok(match scheme {
+        Scheme::ChainIdAStream => vec![Box::new(Ranges::of_pages(all()?, 1 << BLOCK_BITS).map_err(told)?)],
+        Scheme::ChainIdADevice => {
+            let pages = load.buffer_bytes.div_ceil(PAGE_BYTES).next_power_of_two();
+            let of = |device: u32| {
+                let first = u64::from(device) * chain_bytes;
+                let space = Space::between(Iova(first), Iova(first + chain_bytes - 1), PAGE_BYTES).map_err(told)?;
+                Ok(Box::new(Ranges::of_pages(space, pages).map_err(told)?) as Box<dyn IovaAllocator>)
+            };
+            (0..load.devices).map(of).collect::<Result<_, String>>()?
+        }
+        Scheme::Ranges(pages) => {
+            let ranges = Ranges::of_pages(all()?, pages).map_err(told)?;
+            vec![Box::new(ranges.over_entries(ENTRIES).map_err(told)?)]
+        }
+        Scheme::Magazines(_) => vec![Box::new(Magazine::new(all()?, 1).map_err(told)?.core(0).map_err(told)?)],
+    })
+}
+
+impl Streams {
+    /// One access of a device, in the stream whose turn it is; `None` where no address is had for the next buffer.
+    fn access(&mut self, device: u32, buffers: &mut [Buffer], turn: &mut usize) -> Option<()> {
+        let active = self.load.active.min(buffers.len());
+        let buffer = buffers.get_mut(*turn)?;
+        self.found.accesses += 1;
+        self.found.misses += u64::from(!self.tlb.look(buffer.at()));
+        buffer.moved_bytes += buffer.access_bytes;
+        let is_over = buffer.moved_bytes >= self.load.buffer_bytes;
+        if buffer.moved_bytes % self.load.burst_bytes != 0 && !is_over {
+            return Some(());
+        }
+        if is_over {
+            let done = std::mem::take(buffer);
+            self.give_back(device, &done)?;
+            *buffers.get_mut(*turn)? = self.lend(device)?;
+            // Any of those that wait is next.
+            let waiting = (buffers.len() - active) as u64;
+            if waiting > 0 {
+                let next = active + (self.random() % waiting) as usize;
+                buffers.swap(*turn, next);
+            }
+        }
+        *turn = (*turn + 1) % active;
+        Some(())
+    }
+
+    fn strategy(&mut self, device: u32) -> Option<&mut Box<dyn IovaAllocator>> {
+        let place = device as usize % self.strategies.len();
+        self.strategies.get_mut(place)
+    }
+
+    /// A buffer with addresses, in as many pieces as it takes.
+    fn lend(&mut self, device: u32) -> Option<Buffer> {
+        let access_bytes = if self.random() % 100 < self.load.halves_percent { 16 } else { 32 };
+        let mut left = self.load.buffer_bytes;
+        let mut pieces = Vec::new();
+        self.found.pages += left.div_ceil(PAGE_BYTES);
+        while left > 0 {
+            let strategy = self.strategy(device)?;
+            let len_bytes = left.min(strategy.longest_bytes());
+            let piece = strategy.alloc(Ask::bytes(Device(device), len_bytes)).ok()?;
+            left -= len_bytes;
+            self.found.held += piece.len_bytes / PAGE_BYTES;
+            self.found.taken += 1;
+            pieces.push(piece);
+        }
+        Some(Buffer { pieces, moved_bytes: 0, access_bytes })
+    }
+
+    /// `None` where a strategy does not take back what it gave.
+    fn give_back(&mut self, device: u32, buffer: &Buffer) -> Option<()> {
+        self.found.buffers += 1;
+        for piece in &buffer.pieces {
+            let used = piece.len_bytes.min(self.load.buffer_bytes);
+            for page in 0..used.div_ceil(PAGE_BYTES) {
+                self.tlb.purge(Iova(piece.at.0 + page * PAGE_BYTES));
+            }
+            self.strategy(device)?.free(Device(device), *piece).ok()?;
+        }
+        Some(())
+    }
+
+    /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), `SplitMix64`.
+    fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(load: Load, scheme: Scheme) -> Found {
+        counted(load, scheme).unwrap().unwrap()
+    }
+
+    #[test]
+    fn streams_that_share_no_entry_miss_once_a_page() {
+        for scheme in [Scheme::ChainIdAStream, Scheme::Ranges(8)] {
+            let found = found(Load::DISKS, scheme);
+            // What is under way when counting begins and ends has some of its misses outside.
+            let streams = u64::from(Load::DISKS.devices) * Load::DISKS.active as u64;
+            assert!(found.misses.abs_diff(found.pages) <= 8 * streams, "{scheme:?}: {found:?}");
+            assert_eq!(found.buffers, ROUNDS * 4 * 16);
+        }
+    }
+
+    #[test]
+    fn streams_on_one_chain_id_miss_with_each_burst_and_one_stream_alone_with_each_page() {
+        let found_of = |active, burst_bytes| {
+            let load = Load { active, burst_bytes, ..Load::DISKS };
+            let found = found(load, Scheme::ChainIdADevice);
+            (found.misses * 100).div_ceil(found.accesses)
+        };
+        // 32 accesses a burst of 1 KiB, 16 a burst of 512 B, 128 a page.
+        assert_eq!([found_of(4, 1024), found_of(4, 512), found_of(1, 1024)], [4, 7, 1]);
+    }
+
+    #[test]
+    fn a_chain_id_a_stream_is_refused_when_256_are_out_and_ranges_are_not() {
+        let load = |buffers| Load { buffers, ..Load::DISKS };
+        assert!(counted(load(64), Scheme::ChainIdAStream).unwrap().is_some());
+        assert!(counted(load(65), Scheme::ChainIdAStream).unwrap().is_none());
+        assert!(counted(load(65), Scheme::Ranges(8)).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_buffer_takes_ranges_for_all_of_its_pages_and_holds_whole_ones() {
+        let of = |buffer_bytes, pages| {
+            let found = found(Load { buffer_bytes, ..Load::DISKS }, Scheme::Ranges(pages));
+            (found.taken * 10 / found.buffers, found.held / found.pages)
+        };
+        assert_eq!((of(4096, 8), of(64 << 10, 8), of(64 << 10, 1)), ((10, 8), (20, 1), (160, 1)));
+    }
+
+    #[test]
+    fn half_lines_are_twice_as_many_accesses_and_no_more_misses() {
+        let whole = found(Load::DISKS, Scheme::Ranges(8));
+        let halves = found(Load { halves_percent: 100, ..Load::DISKS }, Scheme::Ranges(8));
+        assert!(halves.accesses.abs_diff(2 * whole.accesses) < whole.accesses / 20);
+        assert!(halves.misses.abs_diff(whole.misses) < whole.misses / 20);
+    }
+}

@@ -1,0 +1,311 @@
+//! Whoever lends memory to the devices of this board: an operating system that writes the table of its IOMMU.
+//!
+//! What is lent leads to itself at first. Writing the table takes no time; to forget what the IOTLB holds does, for that goes through the
+//! invalidation queue.
+
+use super::Board;
+use crate::part::fault_queue::{FaultQueue, TranslationFault};
+use crate::part::invalidation_queue::{Command, InvalidationQueue, QueueFull, Step};
+use crate::part::iommu::Iommu;
+use crate::part::translation_table::Entry;
+use crate::ports::Port;
+use lanemark_dma::{Abilities, Ability, Attributes, Backend, BackendError, IovaRange, Stale};
+use lanemark_units::{HostPhys, Iova, Ticks};
+use std::io::{Error, ErrorKind};
+
+/// How long software waits for the end of an invalidation.
+///
+/// Source: `ARM_SMMU_CMDQ_SYNC_TIMEOUT_US` of Linux, for an IOMMU of another kind.
+const LONGEST: Ticks = Ticks::whole_ns(1_000_000_000);
+
+/// A command that was put into the invalidation queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Invalidating(u64);
+
+impl Board {
+    /// Takes back what is lent, whoever has it: from now on devices reach only what is [mapped](Backend::map), and the words and
+    /// descriptors of drivers only where somebody maps them.
+    ///
+    /// ```
+    /// use lanemark_dma::{Buffer, Domain, Invalidation, Lend, Permission, Ranges, Space};
+    /// use lanemark_units::HostPhys;
+    /// let platform = lanemark_platform::preset("card-gen5-x16-iommu").unwrap()?;
+    /// let mut board = lanemark_sim::Board::new(&platform)?;
+    /// board.lend_nothing()?;
+    /// let page = HostPhys(board.lent_at() + 7 * 4096);
+    /// let mut domain = Domain::new("card", Ranges::new(Space::of_device(32)?)?, board, Invalidation::Strict)?;
+    /// let lend = Lend::new(domain.attach("card")?, Permission::Read);
+    /// let mapping = domain.map(&mut Buffer::new(page, 4096), lend, domain.backend().now())?;
+    /// // The card is told `mapping.iova()`; the board lets time pass, and invalidates when the page is taken back.
+    /// assert_ne!(mapping.iova().0, page.0);
+    /// domain.unmap(mapping, domain.backend().now())?;
+    /// assert_eq!(domain.backend().now().as_ns(), 1000.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BackendError::Os`] where no IOMMU translates.
+    pub fn lend_nothing(&mut self) -> Result<(), BackendError> {
+        self.own_table(false).map(|_| ())
+    }
+
+    /// Lets the table be changed, with what is lent leading to itself.
+    pub(super) fn lend_by_table(&mut self) {
+        let _ = self.table_of_its_own();
+    }
+
+    fn own_table(&mut self, is_lent: bool) -> Result<&mut Iommu, BackendError> {
+        let iommu = self.iommu.as_mut().ok_or_else(no_iommu)?;
+        iommu.own_table(is_lent, &self.root_routes.ranges);
+        Ok(iommu)
+    }
+
+    /// The IOMMU, with a table that may be changed.
+    fn table_of_its_own(&mut self) -> Result<&mut Iommu, BackendError> {
+        if !self.iommu.as_ref().is_some_and(Iommu::has_own_table) {
+            self.own_table(true)?;
+        }
+        self.iommu.as_mut().ok_or_else(no_iommu)
+    }
+
+    /// The oldest request that the IOMMU refused and nobody has taken; `None` if there is none.
+    pub fn take_translation_fault(&mut self) -> Option<TranslationFault> {
+        self.iommu.as_mut()?.faults_mut()?.take()
+    }
+
+    /// Requests that the IOMMU refused and could not keep.
+    #[must_use]
+    pub fn lost_translation_faults(&self) -> u64 {
+        self.iommu.as_ref().and_then(Iommu::faults).map_or(0, FaultQueue::overflowed)
+    }
+
+    /// What the IOMMU keeps of a request that it refused.
+    pub(crate) fn translation_fault(&self, requester: u16, address: u64) -> Option<&TranslationFault> {
+        // The newest of those that are kept: one before it may have had another reason.
+        let faults = self.iommu.as_ref()?.faults()?.iter();
+        faults.filter(|fault| fault.requester == requester && fault.at.0 == address).last()
+    }
+
+    /// Puts a command into the invalidation queue, and does not wait for its end.
+    ///
+    /// # Errors
+    /// [`QueueFull`]; a board without IOMMU has no entries.
+    pub fn put_invalidation(&mut self, command: Command) -> Result<Invalidating, QueueFull> {
+        let none = QueueFull { entries: 0 };
+        let is_full = self.table_of_its_own().map_err(|_| none)?.queue().is_none_or(InvalidationQueue::is_full);
+        // A command that is refused is none that could hang.
+        let (now, hangs) = (self.now, !is_full && self.hangs_invalidation());
+        let queue = self.iommu.as_mut().and_then(Iommu::queue_mut).ok_or(none)?;
+        if hangs {
+            queue.hang_next();
+        }
+        let number = queue.put(now, command)?;
+        self.refresh_iommu();
+        Ok(Invalidating(number))
+    }
+
+    /// Whether the end of a command was written.
+    #[must_use]
+    pub fn is_invalidated(&self, number: Invalidating) -> bool {
+        self.iommu.as_ref().and_then(Iommu::queue).is_some_and(|queue| queue.done() >= number.0)
+    }
+
+    pub(super) fn refresh_iommu(&mut self) {
+        let due = self.iommu.as_ref().map_or(Ticks::NEVER, Iommu::due);
+        self.set(Port::Iommu, due.max(self.now));
+    }
+
+    /// What happens to the first command of the invalidation queue.
+    #[inline]
+    pub(super) fn invalidate_what_is_due(&mut self) {
+        let now = self.now;
+        while let Some(step) = self.iommu.as_mut().and_then(|iommu| iommu.queue_mut()?.step(now)) {
+            let until = match step {
+                Step::Forget(command) => self.iommu.as_mut().map(|iommu| iommu.forget(now, command)),
+                Step::Left => self.roots.iter().map(|root| root.port.reached_at()).max(),
+                Step::Ended => continue,
+            };
+            if let (Some(until), Some(queue)) = (until, self.iommu.as_mut().and_then(Iommu::queue_mut)) {
+                queue.wait_until(until);
+            }
+        }
+    }
+
+    /// Time passes until this is so, or too much has; says whether it is.
+    fn wait_for(&mut self, from: Ticks, mut is_so: impl FnMut(&Board) -> bool) -> Result<(), BackendError> {
+        let until = from + LONGEST;
+        if self.run_while(until, |board| !is_so(board)) {
+            return Ok(());
+        }
+        self.run_until(until);
+        Err(BackendError::Timeout { after: LONGEST })
+    }
+
+    /// The pages of a range of IOVAs, which are whole ones of the IOMMU.
+    fn pages_of(&self, range: IovaRange) -> Result<std::ops::Range<u64>, BackendError> {
+        let page_bytes = self.page_bytes();
+        let end = range.at.0.checked_add(range.len_bytes).ok_or(BackendError::NotThere { at: range.at })?;
+        if !range.at.0.is_multiple_of(page_bytes) || !end.is_multiple_of(page_bytes) {
+            let source = Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "{} and {} B are no whole pages of {page_bytes} B, which the IOMMU has",
+                    range.at, range.len_bytes
+                ),
+            );
+            return Err(BackendError::Os { doing: "finding pages", source });
+        }
+        Ok(range.at.0 / page_bytes..end / page_bytes)
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.iommu.as_ref().map_or(1, Iommu::page_bytes)
+    }
+
+    /// Is every page of `range` mapped, or none of them?
+    fn all_are(&mut self, range: IovaRange, mapped: bool) -> Result<std::ops::Range<u64>, BackendError> {
+        let page_bytes = self.page_bytes();
+        let iommu = self.table_of_its_own()?;
+        let other = (range.at.0 / page_bytes..range.at.0.saturating_add(range.len_bytes) / page_bytes).find(|page| {
+            let at = Iova(page * page_bytes);
+            let is_mapped = iommu.table().is_some_and(|table| table.find(*page).is_some());
+            // What means something else is never mapped, and cannot be.
+            let is_taken = iommu.means_something_else(at);
+            if mapped { !is_mapped || is_taken } else { is_mapped || is_taken }
+        });
+        match other.map(|page| Iova(page * page_bytes)) {
+            None => self.pages_of(range),
+            Some(at) if mapped => Err(BackendError::NotThere { at }),
+            Some(at) => Err(BackendError::Overlap { at }),
+        }
+    }
+
+    fn write_entries(
+        &mut self,
+        pages: std::ops::Range<u64>,
+        memory: HostPhys,
+        attributes: Attributes,
+    ) -> Result<(), BackendError> {
+        let (page_bytes, now, permission) = (self.page_bytes(), self.now, attributes.permission());
+        let (lent, len) = self.iommu.as_ref().map_or((0, 0), Iommu::lent);
+        let bytes = (pages.end - pages.start) * page_bytes;
+        let because = match memory.0.checked_sub(lent) {
+            Some(offset) if offset <= len && bytes <= len - offset => None,
+            _ => Some(format!("it is not of the {len} B of memory from {lent:#x} on")),
+        };
+        let because = because.or_else(|| {
+            (!memory.0.is_multiple_of(page_bytes)).then(|| format!("no page of {page_bytes} B begins there"))
+        });
+        if let Some(because) = because {
+            return Err(BackendError::Pin { at: memory.0, because });
+        }
+        if let Some(table) = self.table_of_its_own()?.table_mut(now) {
+            for (page, of_host) in pages.zip(memory.0 / page_bytes..) {
+                table.set(page, Some(Entry { page: of_host, permission }));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_iommu() -> BackendError {
+    let source = Error::new(ErrorKind::Unsupported, "the platform has no IOMMU that translates; add [iommu]");
+    BackendError::Os { doing: "mapping", source }
+}
+
+/// Pages as commands: each of a power of two of them, the first a multiple of that.
+///
+/// Source: Intel Virtualization Technology for Directed I/O, section 6.5.2.3, the address mask of an IOTLB invalidate descriptor.
+fn commands_for(pages: std::ops::Range<u64>) -> Vec<Command> {
+    let (mut first, mut commands) = (pages.start, Vec::new());
+    while first < pages.end {
+        let aligned = if first == 0 { u64::MAX } else { 1 << first.trailing_zeros() };
+        let pages = aligned.min(1 << (pages.end - first).ilog2());
+        commands.push(Command::Pages { first, pages });
+        first += pages;
+    }
+    commands
+}
+
+impl Backend for Board {
+    type Memory = HostPhys;
+
+    fn name(&self) -> &'static str {
+        "IOMMU of the board"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::NONE | Ability::SetAttributes | Ability::Remap | Ability::PartialUnmap
+    }
+
+    fn map(&mut self, range: IovaRange, memory: HostPhys, attributes: Attributes) -> Result<(), BackendError> {
+        let pages = self.all_are(range, false)?;
+        self.write_entries(pages, memory, attributes)
+    }
+
+    fn unmap(&mut self, range: IovaRange) -> Result<(), BackendError> {
+        let (pages, now) = (self.all_are(range, true)?, self.now);
+        if let Some(table) = self.table_of_its_own()?.table_mut(now) {
+            pages.for_each(|page| table.set(page, None));
+        }
+        Ok(())
+    }
+
+    fn set_attributes(&mut self, range: IovaRange, attributes: Attributes) -> Result<(), BackendError> {
+        let (pages, now, permission) = (self.all_are(range, true)?, self.now, attributes.permission());
+        if let Some(table) = self.table_of_its_own()?.table_mut(now) {
+            for page in pages {
+                let entry = table.find(page).map(|entry| Entry { permission, ..entry });
+                table.set(page, entry);
+            }
+        }
+        Ok(())
+    }
+
+    fn remap(&mut self, range: IovaRange, memory: HostPhys, attributes: Attributes) -> Result<(), BackendError> {
+        let pages = self.all_are(range, true)?;
+        self.write_entries(pages, memory, attributes)
+    }
+
+    /// Puts the commands into the queue, waiting where it is full, and lets time pass until the end of the last is written.
+    fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError> {
+        let before = self.now;
+        self.table_of_its_own()?;
+        let commands = match stale {
+            Stale::All => vec![Command::All],
+            Stale::Range { range, .. } => commands_for(self.pages_of(range)?),
+        };
+        let mut last = None;
+        for command in commands {
+            self.wait_for(before, |board| {
+                board.iommu.as_ref().and_then(Iommu::queue).is_some_and(|queue| !queue.is_full())
+            })?;
+            let full = |error: QueueFull| BackendError::Os { doing: "invalidating", source: Error::other(error) };
+            last = Some(self.put_invalidation(command).map_err(full)?);
+        }
+        if let Some(last) = last {
+            self.wait_for(before, |board| board.is_invalidated(last))?;
+        }
+        Ok(self.now.since(before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_as_few_commands_as_its_alignment_allows() {
+        let of = |first, pages| Command::Pages { first, pages };
+        assert_eq!(commands_for(0..8), [of(0, 8)]);
+        assert_eq!(commands_for(3..12), [of(3, 1), of(4, 4), of(8, 4)]);
+        assert_eq!(commands_for(5..6), [of(5, 1)]);
+        for (start, end) in [(0, 1), (1, 100), (7, 8), (64, 192)] {
+            let pages: u64 = commands_for(start..end)
+                .iter()
+                .map(|command| if let Command::Pages { pages, .. } = command { *pages } else { 0 })
+                .sum();
+            assert_eq!(pages, end - start);
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! A core's own memory, as far as it shares buffers of it with a device: which lines its caches have, and what is on its way.
+//!
+//! ```text
+//!  stores, loads --> caches --miss--> fill buffers --------------+
+//!                      \--flush--> lines on their way out -------+--> memory
+//!  past the caches: write-combining buffers, single accesses ----+
+//! ```
+//!
+//! Two buffers are known: the one that a device sees, and one behind a bounce that it does not. The caches have room for both.
+//! Memory takes what it takes, whatever else goes on. A line is asked for by the first access to it; stores wait for it where
+//! they hold up nobody.
+//!
+//! Waits recorded, by its core: `Buffers` (a fill, write-combining or load buffer is awaited), `Flush`, `StrongOrder` and
+//! `ReadRoundTrip` (single accesses), `Fence`.
+
+use lanemark_machine::{Cause, Discipline, Flush, Handover, Verb};
+use lanemark_platform::{FlushLine, Platform};
+use lanemark_units::Ticks;
+
+/// What never changes during a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    cycle: Ticks,
+    /// From one store of a compiled loop to the next.
+    store: Ticks,
+    cached_load: Ticks,
+    read: Ticks,
+    write: Ticks,
+    flush_line: Ticks,
+    purge_line: Ticks,
+    fill_buffers: usize,
+    wc_buffers: usize,
+    loads_in_flight: usize,
+    flushes_in_flight: usize,
+}
+
+impl Spec {
+    /// From a platform; `None` if nothing is known of it.
+    #[must_use]
+    pub fn new(platform: &Platform) -> Option<Spec> {
+        let (core, coherence) = (&platform.core, platform.coherence.as_ref()?);
+        let ns = |cycles: f64| Ticks::from_ns(cycles / core.clock_ghz.value).unwrap_or(Ticks(1));
+        Some(Spec {
+            cycle: ns(1.0),
+            store: ns(core.store_loop_cycles.value),
+            cached_load: core.cached_load_ns.value,
+            read: coherence.read_ns.value,
+            write: coherence.write_ns.value,
+            flush_line: coherence.flush_line_ns.value,
+            purge_line: coherence.purge_line_ns.value,
+            fill_buffers: core.fill_buffers.value as usize,
+            wc_buffers: core.wc_buffers.value as usize,
+            loads_in_flight: core.wc_loads_in_flight.value as usize,
+            flushes_in_flight: match coherence.flush.value {
+                FlushLine::Clflush => 1,
+                _ => coherence.flushes_in_flight.value as usize,
+            },
+        })
+    }
+}
+
+/// How a platform's cores can share buffers with a device, in the order they are listed; none if nothing is known of it.
+#[must_use]
+pub fn disciplines(platform: &Platform) -> Vec<Discipline> {
+    let Some(coherence) = &platform.coherence else { return Vec::new() };
+    let flushes: &[Flush] = match coherence.flush.value {
+        FlushLine::Clflush => &[Flush::Clflush],
+        FlushLine::Clflushopt => &[Flush::Clflushopt],
+        FlushLine::Clwb => &[Flush::Clflushopt, Flush::Clwb],
+    };
+    let here = |discipline: &Discipline| !matches!(discipline, Discipline::Flushed(flush) if !flushes.contains(flush));
+    Discipline::ALL.into_iter().filter(here).collect()
+}
+
+/// Which of the two buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The one that the device sees.
+    Shared,
+    /// The one behind a bounce.
+    Private,
+}
+
+/// How an access goes to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Through {
+    /// Lines are fetched, and kept.
+    Caches,
+    /// Stores gather in write-combining buffers; loads are single, some at a time.
+    Combining,
+    /// One at a time.
+    Single,
+}
+
+/// One instruction of a core on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// A device has written so many lines of the shared buffer, and caches listened: none has one of them.
+    Arrive {
+        /// How many.
+        lines: u64,
+    },
+    /// One store.
+    Store {
+        /// To which buffer.
+        place: Place,
+        /// Which way.
+        through: Through,
+        /// Where in the buffer, in accesses.
+        nth: u64,
+        /// It stores what the load before it brings, as copies do.
+        copies: bool,
+    },
+    /// One load.
+    Load {
+        /// From which buffer.
+        place: Place,
+        /// Which way.
+        through: Through,
+        /// Where in the buffer, in accesses.
+        nth: u64,
+    },
+    /// A line of the shared buffer leaves the caches.
+    Flush {
+        /// By which instruction.
+        flush: Flush,
+        /// Which line.
+        line: u64,
+    },
+    /// An `MFENCE`, which takes this long with nothing to wait for.
+    Fence,
+}
+
+/// When a deed is done: the next instruction may issue then, and it waited so long for its cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// When the next one may issue.
+    pub next: Ticks,
+    /// For what it waited, and how long.
+    pub waited: (Cause, Ticks),
+}
+
+/// Accesses of a line.
+const A_LINE: u64 = Handover::LINE_BYTES / Handover::WIDTH_BYTES;
+
+/// Some buffers that are taken in turn, each by when it is free again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ring {
+    free: Vec<Ticks>,
+    next: usize,
+}
+
+impl Ring {
+    fn of(count: usize) -> Ring {
+        Ring { free: vec![Ticks::ZERO; count.max(1)], next: 0 }
+    }
+
+    /// When the next one can be taken.
+    fn ready(&self, now: Ticks) -> Ticks {
+        self.free[self.next].max(now)
+    }
+
+    /// The next one is taken until then.
+    fn take(&mut self, until: Ticks) {
+        self.free[self.next] = until;
+        self.next = (self.next + 1) % self.free.len();
+    }
+
+    /// When all are free.
+    fn settled(&self) -> Ticks {
+        self.free.iter().copied().fold(Ticks::ZERO, Ticks::max)
+    }
+}
+
+/// Where a line is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Line {
+    Clean,
+    Written,
+    /// In no cache.
+    Absent,
+}
+
+/// Everything that does change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnMemory {
+    spec: Spec,
+    /// The lines of each buffer that were ever touched; before that they are in a cache.
+    lines: [Vec<Line>; 2],
+    fills: Ring,
+    combining: Ring,
+    single_loads: Ring,
+    flushes: Ring,
+    /// When the loads so far have brought their bytes.
+    loaded: Ticks,
+    /// When the stores to each buffer so far have got what they store.
+    stored: [Ticks; 2],
+}
+
+impl OwnMemory {
+    /// Nothing under way; all lines are in a cache.
+    #[must_use]
+    pub fn new(spec: Spec) -> OwnMemory {
+        OwnMemory {
+            lines: [Vec::new(), Vec::new()],
+            fills: Ring::of(spec.fill_buffers),
+            combining: Ring::of(spec.wc_buffers),
+            single_loads: Ring::of(spec.loads_in_flight),
+            flushes: Ring::of(spec.flushes_in_flight),
+            loaded: Ticks::ZERO,
+            stored: [Ticks::ZERO; 2],
+            spec,
+        }
+    }
+
+    /// As it was made.
+    pub fn forget(&mut self) {
+        *self = OwnMemory::new(self.spec.clone());
+    }
+
+    fn line(&mut self, place: Place, line: u64) -> &mut Line {
+        let lines = &mut self.lines[place as usize];
+        let at = line as usize;
+        if lines.len() <= at {
+            lines.resize(at + 1, Line::Clean);
+        }
+        &mut lines[at]
+    }
+
+    /// The line is in a cache, or asked for: when the asking access could go on.
+    fn fetch(&mut self, place: Place, line: u64, now: Ticks) -> Ticks {
+        if *self.line(place, line) != Line::Absent {
+            return now;
+        }
+        *self.line(place, line) = Line::Clean;
+        let begun = self.fills.ready(now);
+        self.fills.take(begun + self.spec.read);
+        self.loaded = self.loaded.max(begun + self.spec.read);
+        begun
+    }
+
+    /// Does it, at `now`; `fence` is what a fence takes.
+    pub fn execute(&mut self, deed: Deed, now: Ticks, fence: Ticks) -> Done {
+        let Spec { cycle, store, write, read, .. } = self.spec;
+        let done = |begun: Ticks, next: Ticks, cause| Done { next, waited: (cause, begun.since(now)) };
+        match deed {
+            Deed::Arrive { lines } => {
+                let shared = &mut self.lines[Place::Shared as usize];
+                shared.clear();
+                shared.resize(lines as usize, Line::Absent);
+                done(now, now, Cause::Issue)
+            }
+            Deed::Store { place, through, nth, copies } => {
+                let pace = if copies { cycle } else { store };
+                let line = nth / A_LINE;
+                let data = if copies { self.loaded.max(now) } else { now };
+                match through {
+                    Through::Caches => {
+                        let begun = self.fetch(place, line, now);
+                        *self.line(place, line) = Line::Written;
+                        let stored = &mut self.stored[place as usize];
+                        *stored = (*stored).max(data);
+                        done(begun, begun + pace, Cause::Buffers)
+                    }
+                    Through::Combining => {
+                        // A buffer is taken by the first store to its line, and leaves with the last.
+                        let begun = if nth.is_multiple_of(A_LINE) { self.combining.ready(now) } else { now };
+                        if nth % A_LINE == A_LINE - 1 {
+                            self.combining.take(data.max(begun) + write);
+                        }
+                        done(begun, begun + pace, Cause::Buffers)
+                    }
+                    Through::Single => done(now + write, now + write.max(cycle), Cause::StrongOrder),
+                }
+            }
+            Deed::Load { place, through, nth } => {
+                // A load sees what its core has stored, so what is stored there comes first.
+                let ready = self.stored[place as usize].max(now);
+                match through {
+                    Through::Caches => {
+                        let begun = self.fetch(place, nth / A_LINE, ready);
+                        self.loaded = self.loaded.max(begun + self.spec.cached_load);
+                        done(begun, begun + cycle, Cause::Buffers)
+                    }
+                    Through::Combining => {
+                        let begun = self.single_loads.ready(ready);
+                        self.single_loads.take(begun + read);
+                        self.loaded = self.loaded.max(begun + read);
+                        done(begun, begun + cycle, Cause::Buffers)
+                    }
+                    Through::Single => done(ready + read, ready + read.max(cycle), Cause::ReadRoundTrip),
+                }
+            }
+            Deed::Flush { flush, line } => {
+                // It leaves the core behind its stores, and with it all lines have come.
+                let ready = self.fills.settled().max(now);
+                let begun = self.flushes.ready(ready);
+                let Spec { flush_line, purge_line, .. } = self.spec;
+                let found = self.line(Place::Shared, line);
+                let takes = if *found == Line::Written { flush_line } else { purge_line };
+                if *found != Line::Absent {
+                    *found = if flush.keeps() { Line::Clean } else { Line::Absent };
+                }
+                self.flushes.take(begun + takes);
+                let cause = if ready > now { Cause::Buffers } else { Cause::Flush };
+                done(begun, begun + cycle, cause)
+            }
+            Deed::Fence => {
+                let settled = self.settled().max(now);
+                done(settled, settled + fence, Cause::Fence)
+            }
+        }
+    }
+
+    /// When nothing of it is under way.
+    fn settled(&self) -> Ticks {
+        let rings = [&self.fills, &self.combining, &self.single_loads, &self.flushes];
+        let stored = self.stored.into_iter().fold(self.loaded, Ticks::max);
+        rings.into_iter().map(Ring::settled).fold(stored, Ticks::max)
+    }
+}
+
+/// What a core executes to hand a buffer over, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    handover: Handover,
+    /// Which of its steps, and what of the step is done.
+    step: u32,
+    nth: u64,
+}
+
+/// A step: so many deeds of a kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Arrive,
+    Write(Place, Through),
+    Read(Place, Through),
+    /// From the first to the second.
+    Copy([(Place, Through); 2]),
+    Flush(Flush),
+    Fence,
+}
+
+impl Sharing {
+    /// From its beginning.
+    #[must_use]
+    pub const fn new(handover: Handover) -> Sharing {
+        Sharing { handover, step: 0, nth: 0 }
+    }
+
+    /// Its steps, in order.
+    fn step(&self) -> Option<Step> {
+        use Place::{Private, Shared};
+        use Through::{Caches, Combining, Single};
+        let fence = Step::Fence;
+        let out: &[Step] = match self.handover.discipline {
+            Discipline::Coherent => &[Step::Write(Shared, Caches), fence],
+            Discipline::Flushed(flush) => &[Step::Write(Shared, Caches), Step::Flush(flush), fence],
+            Discipline::Uncached => &[Step::Write(Shared, Single), fence],
+            Discipline::Combining | Discipline::Streaming => &[Step::Write(Shared, Combining), fence],
+            Discipline::Bounced => {
+                &[Step::Write(Private, Caches), Step::Copy([(Private, Caches), (Shared, Caches)]), fence]
+            }
+            Discipline::BouncedCombining => {
+                &[Step::Write(Private, Caches), Step::Copy([(Private, Caches), (Shared, Combining)]), fence]
+            }
+        };
+        let into: &[Step] = match self.handover.discipline {
+            Discipline::Coherent => &[Step::Arrive, Step::Read(Shared, Caches), fence],
+            Discipline::Flushed(flush) => {
+                &[Step::Flush(flush), fence, Step::Flush(flush), fence, Step::Read(Shared, Caches), fence]
+            }
+            Discipline::Uncached => &[Step::Read(Shared, Single), fence],
+            Discipline::Combining | Discipline::Streaming => &[Step::Read(Shared, Combining), fence],
+            Discipline::Bounced => {
+                &[Step::Arrive, Step::Copy([(Shared, Caches), (Private, Caches)]), Step::Read(Private, Caches), fence]
+            }
+            Discipline::BouncedCombining => {
+                &[Step::Copy([(Shared, Combining), (Private, Caches)]), Step::Read(Private, Caches), fence]
+            }
+        };
+        let steps = if self.handover.verb == Verb::Store { out } else { into };
+        steps.get(self.step as usize).copied()
+    }
+}
+
+impl Iterator for Sharing {
+    type Item = Deed;
+
+    /// The next deed; `None` when the buffer is handed over.
+    fn next(&mut self) -> Option<Deed> {
+        let accesses = self.handover.bytes / Handover::WIDTH_BYTES;
+        let step = self.step()?;
+        let nth = self.nth;
+        let (deed, count) = match step {
+            Step::Arrive => (Deed::Arrive { lines: self.handover.lines() }, 1),
+            Step::Fence => (Deed::Fence, 1),
+            Step::Write(place, through) => (Deed::Store { place, through, nth, copies: false }, accesses),
+            Step::Read(place, through) => (Deed::Load { place, through, nth }, accesses),
+            Step::Copy([(place, through), _]) if nth.is_multiple_of(2) => {
+                (Deed::Load { place, through, nth: nth / 2 }, 2 * accesses)
+            }
+            Step::Copy([_, (place, through)]) => {
+                (Deed::Store { place, through, nth: nth / 2, copies: true }, 2 * accesses)
+            }
+            Step::Flush(flush) => (Deed::Flush { flush, line: nth }, self.handover.lines()),
+        };
+        self.nth += 1;
+        if self.nth == count {
+            (self.step, self.nth) = (self.step + 1, 0);
+        }
+        Some(deed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: u64 = Handover::LINE_BYTES;
+
+    fn ns(ns: u64) -> Ticks {
+        Ticks::whole_ns(ns)
+    }
+
+    /// Of round numbers: two of each buffer, and one flush at a time.
+    fn memory() -> OwnMemory {
+        OwnMemory::new(Spec {
+            cycle: ns(1),
+            store: ns(2),
+            cached_load: ns(3),
+            read: ns(100),
+            write: ns(50),
+            flush_line: ns(70),
+            purge_line: ns(10),
+            fill_buffers: 2,
+            wc_buffers: 2,
+            loads_in_flight: 2,
+            flushes_in_flight: 1,
+        })
+    }
+
+    /// When a handover that starts at `now` is over, and what was waited for.
+    fn over(memory: &mut OwnMemory, now: Ticks, handover: Handover) -> (Ticks, Vec<(Cause, Ticks)>) {
+        let (mut now, mut waits) = (now, Vec::new());
+        for deed in Sharing::new(handover) {
+            let done = memory.execute(deed, now, ns(5));
+            if done.waited.1 > Ticks::ZERO {
+                waits.push(done.waited);
+            }
+            now = done.next;
+        }
+        (now, waits)
+    }
+
+    fn to_device(discipline: Discipline, lines: u64) -> Handover {
+        Handover { verb: Verb::Store, discipline, bytes: lines * LINE }
+    }
+
+    #[test]
+    fn a_flush_that_drops_a_line_makes_the_next_buffer_fetch_it_and_one_that_keeps_it_does_not() {
+        let time = |flush| {
+            let mut memory = memory();
+            let first = over(&mut memory, Ticks::ZERO, to_device(Discipline::Flushed(flush), 1)).0;
+            // Eight stores, the flush, the fence.
+            assert_eq!(first, ns(16 + 70 + 5));
+            over(&mut memory, first, to_device(Discipline::Flushed(flush), 1)).0.since(first)
+        };
+        assert_eq!(time(Flush::Clwb), ns(16 + 70 + 5));
+        assert_eq!(time(Flush::Clflushopt), ns(100 + 70 + 5));
+    }
+
+    #[test]
+    fn a_line_that_was_not_written_is_flushed_as_one_that_is_not_there() {
+        let mut memory = memory();
+        let read = Handover { verb: Verb::Load, ..to_device(Discipline::Flushed(Flush::Clflush), 1) };
+        let (first, _) = over(&mut memory, Ticks::ZERO, read);
+        // Twice flushed and fenced; a line from memory, and a fence.
+        assert_eq!(first, ns(2 * (10 + 5) + 100 + 5));
+        let (written, _) = over(&mut memory, first, to_device(Discipline::Coherent, 1));
+        let (last, _) = over(&mut memory, written, read);
+        assert_eq!(last.since(written), first + ns(70 - 10), "what was written has to reach memory once");
+    }
+
+    #[test]
+    fn one_line_more_than_there_are_buffers_waits_for_the_first_of_them() {
+        let reads = |lines| {
+            let read = Handover { verb: Verb::Load, ..to_device(Discipline::Coherent, lines) };
+            over(&mut memory(), Ticks::ZERO, read)
+        };
+        // Eight loads a line.
+        assert_eq!(reads(2), (ns(8 + 100 + 5), vec![(Cause::Fence, ns(92))]));
+        let (third, waits) = reads(3);
+        assert_eq!(third, ns(100 + 100 + 5));
+        assert_eq!(waits, [(Cause::Buffers, ns(100 - 16)), (Cause::Fence, ns(92))]);
+    }
+
+    #[test]
+    fn what_is_copied_is_read_behind_the_copy_and_a_device_that_wrote_again_is_read_anew() {
+        let mut memory = memory();
+        let read = Handover { verb: Verb::Load, ..to_device(Discipline::Bounced, 1) };
+        let (first, _) = over(&mut memory, Ticks::ZERO, read);
+        // The copy's line comes after 100 ns; eight loads behind that, the last of which takes 3 ns.
+        assert_eq!(first, ns(100 + 7 + 3 + 5));
+        let (second, _) = over(&mut memory, first, read);
+        assert_eq!(second.since(first), first);
+    }
+
+    #[test]
+    fn uncached_stores_go_one_by_one_and_combined_ones_by_the_line() {
+        let time = |discipline| over(&mut memory(), Ticks::ZERO, to_device(discipline, 1)).0;
+        assert_eq!(time(Discipline::Uncached), ns(8 * 50 + 5));
+        assert_eq!(time(Discipline::Combining), ns(14 + 50 + 5));
+        assert_eq!(time(Discipline::Streaming), time(Discipline::Combining));
+    }
+}

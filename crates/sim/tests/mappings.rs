@@ -1,0 +1,431 @@
+//! Do a device's bytes go where somebody mapped them, and nowhere else?
+
+use lanemark_dma::{Backend, BackendError, Buffer, Device, Domain, Invalidation, IovaRange, Lend, Mapping, Permission};
+use lanemark_dma::{Ranges, Space, Stale};
+use lanemark_machine::{BusError, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_platform::{Origin, Platform, preset};
+use lanemark_sim::part::fault_queue::{FaultReason, TranslationFault};
+use lanemark_sim::part::invalidation_queue::{Command, QueueFull};
+use lanemark_sim::{Board, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_units::{HostPhys, Iova, Ticks};
+use lanemark_wire::config::AerError;
+
+const PAGE: u64 = 4096;
+/// The first card as a requester.
+const CARD: u16 = 0x8000;
+/// Pages of host memory that are looked at: more than any test maps.
+const LOOKED_AT: u64 = 64;
+
+fn platform(set: &[(&str, &str)]) -> Platform {
+    let preset = preset("card-gen5-x16-iommu").unwrap().unwrap();
+    set.iter().fold(preset, |platform, (key, value)| {
+        platform.with_text(key, value, Origin::Assumed("a test".to_owned())).unwrap()
+    })
+}
+
+fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board> {
+    let mut board = Board::new(platform).unwrap();
+    board.lend_nothing().unwrap();
+    let ranges = Ranges::of_pages(Space::of_device(32).unwrap(), 16).unwrap();
+    let mut domain = Domain::new("test", ranges, board, policy).unwrap();
+    domain.attach("card").unwrap();
+    domain
+}
+
+fn domain(policy: Invalidation) -> Domain<Ranges, Board> {
+    domain_on(&platform(&[]), policy)
+}
+
+/// Lends so many pages of the host from this one on.
+fn lend(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
+    let at = domain.backend().lent_at() + page * PAGE;
+    let now = domain.backend().now();
+    domain.map(&mut Buffer::new(HostPhys(at), pages * PAGE), Lend::new(Device(0), permission), now).unwrap()
+}
+
+/// A card writes a few bytes to an address, and everything comes to its end.
+fn write(board: &mut Board, at: u64, bytes: &[u8]) {
+    let (address, length_dw, first_be, last_be) = span(at, bytes.len() as u64);
+    let payload = board.payload(&[&vec![0; (at - address) as usize], bytes].concat());
+    let of_card = Tlp { requester: CARD, payload, ..Tlp::of(TlpKind::MWr) };
+    board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+    while board.step() {}
+}
+
+/// A card reads so many bytes from an address; `None` where any of them was refused.
+fn read(board: &mut Board, at: Iova, bytes: u64) -> Option<Vec<u8>> {
+    let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
+    let transfer =
+        Transfer { card: 0, verb: Verb::Load, partner: Partner::Host, bytes, count: 1, window, under_way: None };
+    let before = board.moved(&transfer).0;
+    board.start_transfer_at(&transfer, at, 1).unwrap();
+    while board.step() {}
+    let came = board.moved(&transfer).0 - before;
+    let mut read = vec![0; bytes as usize];
+    board.engine_mut(0).unwrap().sink.read(0, &mut read);
+    (came == bytes).then_some(read)
+}
+
+/// All bytes that a test may have changed.
+fn memory(board: &mut Board) -> Vec<u8> {
+    let mut bytes = vec![0; (LOOKED_AT * PAGE) as usize];
+    board.memory_mut().read(0, &mut bytes);
+    bytes
+}
+
+/// What is there after these bytes were written at this place.
+fn with(mut before: Vec<u8>, place: u64, bytes: &[u8]) -> Vec<u8> {
+    before[place as usize..place as usize + bytes.len()].copy_from_slice(bytes);
+    before
+}
+
+#[test]
+fn bytes_go_to_and_come_from_the_page_that_was_mapped_and_no_other_changes() {
+    let mut domain = domain(Invalidation::Strict);
+    let there = lend(&mut domain, 7, 1, Permission::ReadWrite);
+    let board = domain.backend_mut();
+    let before = memory(board);
+    write(board, there.iova().0 + 100, b"where it belongs");
+    let meant = with(before, 7 * PAGE + 100, b"where it belongs");
+    assert_eq!(memory(board), meant);
+    assert_eq!(read(board, there.iova(), PAGE).unwrap(), meant[7 * PAGE as usize..8 * PAGE as usize]);
+    assert!(board.errors.is_empty() && board.take_translation_fault().is_none());
+}
+
+#[test]
+fn scattered_pages_are_one_range_to_a_device() {
+    let mut domain = domain(Invalidation::Strict);
+    let (at, now) = (domain.backend().lent_at(), Ticks::ZERO);
+    let pages = [9, 3, 30].map(|page| HostPhys(at + page * PAGE));
+    let range = domain.map_scattered(&pages, Lend::new(Device(0), Permission::Read), now).unwrap();
+    let board = domain.backend_mut();
+    let all = memory(board);
+    let meant = [9_usize, 3, 30].map(|page| &all[page * PAGE as usize..(page + 1) * PAGE as usize]).concat();
+    assert_eq!(read(board, range.iova(), 3 * PAGE), Some(meant));
+}
+
+#[test]
+fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes() {
+    let mut domain = domain(Invalidation::Strict);
+    let read_only = lend(&mut domain, 4, 1, Permission::Read).iova();
+    let write_only = lend(&mut domain, 5, 1, Permission::Write).iova();
+    let board = domain.backend_mut();
+    let (before, nowhere) = (memory(board), 0x7654_3000);
+    let at_host = board.lent_at() + 6 * PAGE;
+    for (at, reason) in [
+        (nowhere, FaultReason::NotMapped),
+        // Nobody maps it, though it is memory.
+        (at_host, FaultReason::NotMapped),
+        (read_only.0 + 8, FaultReason::NotWritable),
+    ] {
+        write(board, at, b"gone");
+        let fault = board.take_translation_fault().unwrap();
+        assert_eq!((fault.requester, fault.at, fault.reason), (CARD, Iova(at), reason));
+    }
+    for (at, reason) in [(Iova(nowhere), FaultReason::NotMapped), (write_only, FaultReason::NotReadable)] {
+        assert_eq!(read(board, at, 64), None);
+        assert_eq!(board.take_translation_fault().map(|fault| (fault.at, fault.reason)), Some((at, reason)));
+    }
+    assert_eq!(memory(board), before);
+    assert!(board.take_translation_fault().is_none() && board.slots_in_use() == 0);
+    assert_eq!(
+        board.errors.iter().map(|noticed| (noticed.error, noticed.count)).collect::<Vec<_>>(),
+        [(AerError::UnsupportedRequest, 5)]
+    );
+    // Everybody goes on.
+    write(board, write_only.0, b"here");
+    assert_eq!(memory(board), with(before, 5 * PAGE, b"here"));
+}
+
+#[test]
+fn of_a_transfer_over_several_pages_each_is_refused_by_itself() {
+    let mut domain = domain(Invalidation::Strict);
+    let there = lend(&mut domain, 10, 4, Permission::ReadWrite);
+    let board = domain.backend_mut();
+    let hole = IovaRange { at: Iova(there.iova().0 + PAGE), len_bytes: PAGE };
+    board.unmap(hole).unwrap();
+    let window = Window { offset: 0, len: 4 * PAGE, pattern: Pattern::Sequential };
+    let (verb, partner) = (Verb::Store, Partner::Host);
+    let transfer = Transfer { card: 0, verb, partner, bytes: 4 * PAGE, count: 1, window, under_way: None };
+    let before = memory(board);
+    board.start_transfer_at(&transfer, there.iova(), 1).unwrap();
+    while board.step() {}
+    let after = memory(board);
+    let changed = |page: u64| {
+        let bytes = (page * PAGE) as usize..((page + 1) * PAGE) as usize;
+        before[bytes.clone()] != after[bytes]
+    };
+    assert_eq!((0..LOOKED_AT).filter(|page| changed(*page)).collect::<Vec<_>>(), [10, 12, 13]);
+    assert_eq!(board.moved(&transfer).0, 3 * PAGE, "what arrived is known");
+}
+
+#[test]
+fn faults_beyond_those_that_are_kept_are_counted() {
+    let mut domain = domain(Invalidation::Strict);
+    let board = domain.backend_mut();
+    (0..10).for_each(|page| write(board, 0x10_0000 + page * PAGE, b"gone"));
+    let kept: Vec<TranslationFault> = std::iter::from_fn(|| board.take_translation_fault()).collect();
+    assert_eq!((kept.len(), board.lost_translation_faults()), (8, 2));
+    assert!(kept.iter().zip(0..).all(|(fault, page)| fault.at.0 == 0x10_0000 + page * PAGE));
+}
+
+#[test]
+fn until_a_deferred_invalidation_a_device_reaches_a_page_that_is_unmapped_and_not_after_it() {
+    let longest = Ticks::whole_ns(1_000_000);
+    let mut domain = domain(Invalidation::Deferred { entries: 8, longest });
+    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let at = mapping.iova().0;
+    write(domain.backend_mut(), at, b"known");
+    let unmapped_at = domain.backend().now();
+    domain.unmap(mapping, unmapped_at).unwrap();
+    let board = domain.backend_mut();
+    let before = memory(board);
+    write(board, at + 16, b"through a stale entry");
+    let stale = with(before, 20 * PAGE + 16, b"through a stale entry");
+    assert_eq!(memory(board), stale, "the window is open");
+    let now = board.now();
+    domain.flush(now).unwrap();
+    let board = domain.backend_mut();
+    write(board, at + 16, b"not any more, whoever");
+    assert_eq!(memory(board), stale, "the window is closed");
+    assert_eq!(board.take_translation_fault().map(|fault| fault.reason), Some(FaultReason::NotMapped));
+    // From the call of unmap until the end of the one command.
+    let command = Ticks::whole_ns(1000);
+    assert_eq!(domain.windows().longest, now.since(unmapped_at) + command);
+}
+
+#[test]
+fn strict_invalidation_closes_the_window_before_unmap_returns() {
+    let mut domain = domain(Invalidation::Strict);
+    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    write(domain.backend_mut(), mapping.iova().0, b"known");
+    domain.unmap(mapping, Ticks::ZERO).unwrap();
+    let board = domain.backend_mut();
+    let before = memory(board);
+    write(board, mapping.iova().0, b"gone");
+    assert_eq!(memory(board), before);
+    assert!(board.take_translation_fault().is_some());
+}
+
+#[test]
+fn an_unmap_ends_behind_writes_that_lines_hold_up_and_no_byte_comes_after_it() {
+    for [partial_ns, remote_ns] in [["0", "0"], ["10000", "0"], ["10000", "200"]] {
+        let platform = platform(&[("memory.partial_line_ns", partial_ns), ("memory.remote_ns", remote_ns)]);
+        let mut domain = domain_on(&platform, Invalidation::Strict);
+        let mapping = lend(&mut domain, 7, 1, Permission::ReadWrite);
+        let board = domain.backend_mut();
+        for nth in 0..16 {
+            let (address, length_dw, first_be, last_be) = span(mapping.iova().0 + nth * 128 + 4, 4);
+            let of_card = Tlp { requester: CARD, payload: board.payload(&[0xaa; 4]), ..Tlp::of(TlpKind::MWr) };
+            board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+        }
+        board.run_until(Ticks::whole_ns(2000));
+        let now = domain.backend().now();
+        domain.unmap(mapping, now).unwrap();
+        let board = domain.backend_mut();
+        let then = memory(board);
+        while board.step() {}
+        assert!(memory(board) == then, "{partial_ns} ns a line");
+        assert_eq!(then[7 * PAGE as usize + 15 * 128 + 4..][..4], [0xaa; 4], "all were translated before it");
+    }
+}
+
+#[test]
+fn what_means_something_else_is_neither_mapped_nor_changed_in_pages_of_any_size() {
+    let attributes = Lend::new(Device(0), Permission::ReadWrite).attributes();
+    for (page_bytes, size, at) in [("4KiB", "1GiB", 0xfee0_0000), ("1GiB", "4GiB", 0xc000_0000)] {
+        let platform = platform(&[("memory.size_bytes", size), ("iommu.page_bytes", page_bytes)]);
+        let mut board = Board::new(&platform).unwrap();
+        board.lend_nothing().unwrap();
+        let memory = HostPhys(board.lent_at());
+        let len_bytes = if page_bytes == "4KiB" { PAGE } else { 1 << 30 };
+        let range = |at| IovaRange { at: Iova(at), len_bytes };
+        assert!(matches!(board.map(range(at), memory, attributes), Err(BackendError::Overlap { .. })), "{page_bytes}");
+        assert!(matches!(board.remap(range(at), memory, attributes), Err(BackendError::NotThere { .. })));
+        assert!(matches!(board.unmap(range(at)), Err(BackendError::NotThere { .. })));
+        board.map(range(at - len_bytes), memory, attributes).unwrap();
+        board.unmap(range(at - len_bytes)).unwrap();
+    }
+}
+
+#[test]
+fn an_invalidation_is_taken_before_anybody_changed_the_table() {
+    let mut board = Board::new(&platform(&[])).unwrap();
+    assert!(board.put_invalidation(Command::All).is_ok());
+    let mut none = Board::new(&preset("card-gen5-x16").unwrap().unwrap()).unwrap();
+    assert_eq!(none.put_invalidation(Command::All).err(), Some(QueueFull { entries: 0 }));
+}
+
+#[test]
+fn an_invalidation_ends_behind_the_requests_that_were_translated_before_it() {
+    // So slow that many wait at the root port.
+    let slow = platform(&[("memory.write_tlp_ns", "50")]);
+    let mut domain = domain_on(&slow, Invalidation::Strict);
+    let mapping = lend(&mut domain, 20, 16, Permission::ReadWrite);
+    let range = IovaRange { at: mapping.iova(), len_bytes: 16 * PAGE };
+    let board = domain.backend_mut();
+    let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Sequential };
+    let (verb, partner) = (Verb::Store, Partner::Host);
+    let transfer = Transfer { card: 0, verb, partner, bytes: 16 * PAGE, count: 1, window, under_way: None };
+    board.start_transfer_at(&transfer, mapping.iova(), 100).unwrap();
+    board.run_until(Ticks::whole_ns(3000));
+    board.unmap(range).unwrap();
+    let took = board.invalidate(Stale::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
+    assert!(took > Ticks::whole_ns(1000), "it waited for requests: {took:?}");
+    assert!(board.moved(&transfer).0 > 0 && !board.is_idle(), "it is in the middle of it");
+    let after = memory(board);
+    while board.step() {}
+    assert_eq!(memory(board), after, "nothing comes behind the end of the invalidation");
+}
+
+#[test]
+fn what_is_asked_of_the_queue_is_done_though_links_are_reset() {
+    let platform = platform(&[]);
+    let mut domain = domain_on(&platform, Invalidation::Strict);
+    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let board = domain.backend_mut();
+    let number = board.put_invalidation(Command::All).unwrap();
+    board.reset(&platform).unwrap();
+    board.run_until(Ticks::whole_ns(1000));
+    assert!(board.is_invalidated(number));
+    let before = memory(board);
+    write(board, mapping.iova().0, b"still mapped");
+    assert_eq!(memory(board), with(before, 20 * PAGE, b"still mapped"));
+}
+
+#[test]
+fn an_invalidation_that_never_ends_is_an_error_and_its_page_is_not_handed_out_again() {
+    let fault = "stuck_invalidation@root/card:2".parse().unwrap();
+    let platform = platform(&[]).with_fault(fault).unwrap();
+    let mut domain = domain_on(&platform, Invalidation::Strict);
+    let good = lend(&mut domain, 1, 1, Permission::ReadWrite);
+    domain.unmap(good, Ticks::ZERO).unwrap();
+    let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
+    assert_eq!(stuck.iova(), good.iova(), "an address whose invalidation has ended is used again");
+    let error = domain.unmap(stuck, Ticks::ZERO).unwrap_err().to_string();
+    assert!(error.contains("no answer after"), "{error}");
+    let other = domain.map(
+        &mut Buffer::new(HostPhys(domain.backend().lent_at()), PAGE),
+        Lend::new(Device(0), Permission::Read),
+        Ticks::ZERO,
+    );
+    assert_ne!(other.unwrap().iova(), stuck.iova());
+    let mishaps = domain.backend().mishaps(&platform);
+    assert_eq!(mishaps[0].because_not, None);
+}
+
+#[test]
+fn the_queue_takes_as_many_commands_as_it_has_entries() {
+    let few = platform(&[("iommu.invalidation_entries", "2")]);
+    let mut domain = domain_on(&few, Invalidation::Strict);
+    let board = domain.backend_mut();
+    let [first, second] =
+        [board.put_invalidation(Command::All), board.put_invalidation(Command::All)].map(Result::unwrap);
+    assert_eq!(board.put_invalidation(Command::All), Err(QueueFull { entries: 2 }));
+    board.run_until(Ticks::whole_ns(1000));
+    assert!(board.is_invalidated(first) && !board.is_invalidated(second));
+    // Three commands by a queue of two: it is waited for.
+    let range = IovaRange { at: Iova(3 * PAGE), len_bytes: 9 * PAGE };
+    let took = board.invalidate(Stale::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
+    assert_eq!(took, Ticks::whole_ns(4000), "and the one before them");
+}
+
+#[test]
+fn memory_that_is_not_the_boards_cannot_be_pinned_and_nothing_is_mapped() {
+    let mut domain = domain(Invalidation::Strict);
+    let platform = platform(&[]);
+    let (len, at) = (platform.memory.as_ref().unwrap().size_bytes.value, domain.backend().lent_at());
+    let mut map = |pages: u64| {
+        let buffer = &mut Buffer::new(HostPhys(at + len - PAGE), pages * PAGE);
+        domain.map(buffer, Lend::new(Device(0), Permission::Read), Ticks::ZERO)
+    };
+    let beyond = map(2).unwrap_err().to_string();
+    assert!(beyond.contains("cannot be pinned"), "{beyond}");
+    let last = map(1).unwrap();
+    assert_eq!(domain.live_mappings(), 1);
+    let board = domain.backend_mut();
+    let next = IovaRange { at: Iova(last.iova().0 + PAGE), len_bytes: PAGE };
+    assert!(
+        matches!(board.unmap(next), Err(BackendError::NotThere { at }) if at == next.at),
+        "nothing of the two is there"
+    );
+}
+
+#[test]
+fn what_means_something_else_cannot_be_mapped() {
+    let mut domain = domain(Invalidation::Strict);
+    let board = domain.backend_mut();
+    let attributes = Lend::new(Device(0), Permission::Read).attributes();
+    let bar = platform(&[]).bars[0].address_bytes.value;
+    for at in [0xFEE0_0000, bar] {
+        let mapped = board.map(IovaRange { at: Iova(at), len_bytes: PAGE }, HostPhys(board.lent_at()), attributes);
+        assert!(matches!(mapped, Err(BackendError::Overlap { .. })), "{at:#x}: {mapped:?}");
+    }
+    let beside = IovaRange { at: Iova(0xFEF0_0000), len_bytes: PAGE };
+    board.map(beside, HostPhys(board.lent_at()), attributes).unwrap();
+}
+
+#[test]
+fn without_translation_nothing_can_be_mapped_and_requests_go_where_they_say_at_once() {
+    let through = platform(&[("iommu.pass_through", "true")]);
+    let error = Board::new(&through).unwrap().lend_nothing().unwrap_err().to_string();
+    assert!(error.contains("no IOMMU that translates"), "{error}");
+    let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
+    let (verb, partner) = (Verb::Store, Partner::Host);
+    let transfer = Transfer { card: 0, verb, partner, bytes: 4096, count: 100, window, under_way: None };
+    let run = |platform: &Platform| {
+        let mut samples = Samples::wanted(1);
+        let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+        SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
+        samples.taken[0].delivered
+    };
+    let without = preset("card-gen5-x16").unwrap().unwrap();
+    assert_eq!(run(&through), run(&without));
+    assert!(run(&platform(&[])) > run(&without));
+}
+
+/// A transfer of 64 KiB on a platform with this fault, and again: each error, and which pieces of 512 B have changed in memory.
+fn with_fault(fault: &str, verb: Verb) -> [(BusError, Vec<usize>); 2] {
+    let platform = platform(&[]).with_fault(fault.parse().unwrap()).unwrap();
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Sequential };
+    let transfer = Transfer { card: 0, verb, partner: Partner::Host, bytes: PAGE, count: 16, window, under_way: None };
+    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    [0, 1].map(|_| {
+        let before = memory(machine.board_mut());
+        let Err(MachineError::Bus(error)) = machine.run(&plan, &mut Samples::wanted(1)) else { panic!("{fault}") };
+        let after = memory(machine.board_mut());
+        let pieces = before.chunks(512).zip(after.chunks(512));
+        (*error, pieces.enumerate().filter(|(_, (before, after))| before != after).map(|piece| piece.0).collect())
+    })
+}
+
+#[test]
+fn a_transfer_whose_page_is_unmapped_under_it_says_what_had_arrived_to_the_byte_and_the_page_stays_so() {
+    // Requests are of 512 B: the eighteenth is of the third page, and its eight pieces are those from 16 on.
+    for (error, changed) in with_fault("unmapped@root/card:18", Verb::Store) {
+        let said = error.to_string();
+        assert!(said.contains("UnsupReq") && said.contains("by card (01:00.0)"), "{said}");
+        assert!(said.contains("was refused by the IOMMU: no page is mapped there"), "{said}");
+        assert!(said.contains("lend what lies there"), "{said}");
+        assert_eq!(error.address, Some(0x1_0000_2000));
+        assert_eq!(error.arrived[0].bytes, 512 * changed.len() as u64, "{said}");
+        assert!(changed.len() > 16 && changed.len() < 128 - 8, "{changed:?}");
+        assert!(changed.iter().all(|piece| !(16..24).contains(piece) && *piece < 128), "{changed:?}");
+    }
+    for (error, changed) in with_fault("unmapped@root/card:3", Verb::Load) {
+        let said = error.to_string();
+        assert!(said.contains("MRd of ") && said.contains("no page is mapped there"), "{said}");
+        assert!(error.arrived[0].bytes < 16 * PAGE && changed.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn a_transfer_that_writes_to_a_page_that_may_only_be_read_says_so() {
+    for (error, changed) in with_fault("read_only@root/card", Verb::Store) {
+        let said = error.to_string();
+        assert!(said.contains("the page may be read, and not written"), "{said}");
+        assert_eq!(error.arrived[0].bytes, 512 * changed.len() as u64, "{said}");
+        assert!(changed.iter().all(|piece| (8..128).contains(piece)), "{changed:?}");
+    }
+}
