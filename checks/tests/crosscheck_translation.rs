@@ -133,12 +133,59 @@ fn one_read_at_a_time_takes_as_long_as_the_formula_says_whether_its_page_is_know
     assert!(paced < 60, "{paced} of {asked}");
 }
 
+/// The same platform, whose walks read through a cache that is drawn.
+fn through_cache(platform: &mut Platform, random: &mut Random) {
+    let (walked, _) = platform.number("iommu.walk_read_ns").unwrap();
+    let (read, _) = platform.number("memory.read_ns").unwrap();
+    set(platform, "memory.cache_bytes", 1024.0 * random.pick(&[1.0, 64.0, 1024.0, 16384.0, 65536.0]));
+    set(platform, "memory.cached_read_ns", random.pick(&[read, (read * 2.0).round() / 4.0]));
+    set(platform, "memory.device_ways", random.pick(&[1.0, 2.0, 16.0]));
+    set(platform, "iommu.walk_cached_read_ns", random.pick(&[walked, (walked * 2.0).round() / 4.0, 0.25]));
+}
+
+#[test]
+fn walks_through_the_cache_take_as_long_as_the_formula_says_where_it_keeps_the_table_and_no_less_elsewhere() {
+    let mut random = Random(73);
+    let (mut kept, mut missed, mut pushed_out) = (0, 0, 0);
+    for number in 0..600 {
+        let mut platform = platform(&mut random);
+        set(&mut platform, "iommu.walk_interval_ns", 0.0);
+        through_cache(&mut platform, &mut random);
+        let verb = random.pick(&[Verb::Load, Verb::Load, Verb::Store]);
+        let bytes = random.pick(&[4, 64]);
+        let transfer = Transfer { under_way: Some(1), ..round(&mut random, &platform, verb, bytes) };
+        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
+        let (window, few_ticks) = (transfer.window, 24.0 / Ticks::PER_NS as f64 * transfer.count as f64);
+        let later = simulated - said.delivered_ns;
+        // All lines at once, wherever they lie: data, and eight levels of entries of 8 B.
+        let pages = window.len / 4096 + 1;
+        let lines = window.len / 64 + 8 * (pages / 8 + 3);
+        let (cache, _) = platform.number("memory.cache_bytes").unwrap();
+        let is_kept = verb == Verb::Load && lines as f64 * 64.0 * 2.0 < cache;
+        assert!(
+            later >= -few_ticks && (!is_kept || later <= few_ticks),
+            "case {number}: {simulated} and {said:?}: {transfer:?} on {}, {}, a cache of {cache} B",
+            platform.name,
+            numbers(&platform)
+        );
+        let alone = Transfer { count: 1, window: Window { len: bytes, ..window }, ..transfer };
+        let (_, known) = ask(&platform, alone).unwrap();
+        kept += u32::from(is_kept);
+        missed += u32::from(is_kept && said.delivered_ns > 1.01 * known.delivered_ns * transfer.count as f64);
+        pushed_out += u32::from(later > few_ticks);
+    }
+    assert!(kept > 100 && missed > 15 && pushed_out > 50, "{kept} kept, {missed} of them missed, {pushed_out} later");
+}
+
 #[test]
 fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
     let mut random = Random(67);
     let (mut clear, mut walking, mut failures) = (0, 0, Vec::new());
     for number in 0..1500 {
-        let platform = platform(&mut random);
+        let mut platform = platform(&mut random);
+        if number % 3 == 0 {
+            through_cache(&mut platform, &mut random);
+        }
         let bytes = random.pick(&[64, 512, 4096, 10_000]);
         let verb = random.pick(&[Verb::Load, Verb::Store]);
         let whole = round(&mut random, &platform, verb, bytes);

@@ -67,7 +67,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, and at ports of the root,
+    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, unpinnable, and at ports of the root,
     /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
@@ -161,7 +161,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, and at ports of the root,
+    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, unpinnable, and at ports of the root,
     /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,

@@ -17,6 +17,21 @@ pub(crate) fn check_iommu(platform: &Platform, notes: &mut Notes<'_>) {
         let message = "needs a section [memory]: nothing else is translated to".to_owned();
         return notes.at_line(entries.line, Iommu::PATH.to_owned(), message);
     };
+    let (cached, read) = (&iommu.walk_cached_read_ns, &iommu.walk_read_ns);
+    let refused = if cached.value > read.value {
+        Some(format!(
+            "is {}; where the cache has nothing it takes iommu.walk_read_ns, {}",
+            cached.value.as_ns(),
+            read.value.as_ns()
+        ))
+    } else if iommu.walks_through_cache() && memory.cached_lines() == 0 {
+        Some("needs a cache to read through: memory.cache_bytes and memory.cached_read_ns".to_owned())
+    } else {
+        None
+    };
+    if let Some(message) = refused {
+        notes.at_line(cached.line, format!("{}.walk_cached_read_ns", Iommu::PATH), message);
+    }
     for (key, bytes) in [("address_bytes", &memory.address_bytes), ("size_bytes", &memory.size_bytes)] {
         if !bytes.value.is_multiple_of(iommu.page_bytes.value) {
             let message =
@@ -52,6 +67,22 @@ mod tests {
             assert!(refused.contains("iommu.iotlb_ways") && refused.contains("a power of two times that"), "{refused}");
         }
         assert!(said("iotlb_entries", "24").contains("iommu.iotlb_entries, 24"), "three sets");
+    }
+
+    #[test]
+    fn walks_read_through_a_cache_that_is_there_and_no_slower_than_past_it() {
+        let refused = said("walk_cached_read_ns", "30");
+        assert!(refused.contains("iommu.walk_cached_read_ns") && refused.contains("memory.cache_bytes"), "{refused}");
+        assert_eq!(said("walk_cached_read_ns", "0"), "");
+        let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
+        let cache = "[memory]\ncache_bytes = { value = \"1MiB\", assumed = \"a test\" }\ncached_read_ns = { value = 20, assumed = \"a test\" }";
+        let with = |cached: &str| {
+            let walk = format!("[iommu]\nwalk_cached_read_ns = {{ value = {cached}, assumed = \"a test\" }}");
+            let text = preset.text.replacen("[memory]", cache, 1).replacen("[iommu]", &walk, 1);
+            Platform::parse("test.toml", &text).err().map_or_else(String::new, |error| error.to_string())
+        };
+        assert_eq!(with("80"), "", "as walk_read_ns");
+        assert!(with("80.5").contains("iommu.walk_read_ns, 80"));
     }
 
     #[test]

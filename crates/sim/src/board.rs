@@ -294,6 +294,7 @@ impl Board {
             if let Some(done) = armed {
                 self.callers[card][call.channel as usize] = number;
                 program = program.with_calls_from(done);
+                program = self.pins(call.transfer.card).into_iter().fold(program, Program::with_pins);
             }
         }
         self.cores[number].start(self.now, program);

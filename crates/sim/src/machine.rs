@@ -265,7 +265,7 @@ impl SimulatedMachine {
             watch.look(board);
             cores(board, |core| !core.is_done()) && !board.has_failed() && !stop()
         });
-        if self.board.has_failed() || !ended {
+        if self.board.has_failed() || !ended || self.board.has_refused_page() {
             self.failure(plan, passes, &before)?;
         }
         if !ended {

@@ -8,6 +8,7 @@ use lanemark_machine::{
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
+use lanemark_sim::part::memory::first_byte;
 use lanemark_units::{MemoryType, Ticks};
 use stage::{ns, platform, tree_platform};
 
@@ -249,4 +250,59 @@ fn an_interrupt_that_comes_after_a_plan_was_given_up_is_nobodys() {
         assert!(error.to_string().contains("not done after"), "{error}");
     }
     machine.run(&plan(&[call(64)]), &mut Samples::wanted(1)).unwrap();
+}
+
+/// Three calls for 8 KiB each, of which the second one cannot pin its second page.
+fn unpinnable(verb: Verb, descriptors: Descriptors, completion: Completion) -> (SimulatedMachine, Plan) {
+    let mut whole = DmaCall { share: Share::Call, descriptors, completion, ..call(8192) };
+    (whole.transfer.verb, whole.transfer.count) = (verb, 3);
+    let platform = platform("8B", &[]).with_fault("unpinnable@card:4".parse().unwrap()).unwrap();
+    (SimulatedMachine::new(&platform).unwrap(), plan(&[whole]))
+}
+
+#[test]
+fn a_page_that_cannot_be_pinned_ends_its_call_with_nothing_moved_and_the_next_call_works() {
+    for verb in [Verb::Load, Verb::Store] {
+        for descriptors in [UC, Descriptors::Written(MemoryType::Wc), Descriptors::Fetched] {
+            for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
+                let (mut machine, plan) = unpinnable(verb, descriptors, completion);
+                let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err();
+                let text = error.to_string();
+                let MachineError::Bus(error) = error else { panic!("{text}") };
+                assert_eq!((error.error, error.noticed_by.as_str()), (None, "the driver of card"));
+                assert!(text.contains("page 2 of a buffer of 2 cannot be pinned"), "{text}");
+                assert!(
+                    text.contains("the one before it was unpinned again") && text.contains("RLIMIT_MEMLOCK"),
+                    "{text}"
+                );
+                assert_eq!((error.arrived[0].bytes, error.arrived[0].wanted_bytes), (8192, Some(3 * 8192)));
+                let board = machine.board_mut();
+                assert_eq!(error.address, Some(board.lent_at() + 3 * 4096));
+                let mut found = vec![0; 2 * 8192];
+                board.memory_mut().read(8192, &mut found);
+                assert!(
+                    (8192..).zip(found).all(|(place, byte)| byte == first_byte(place)),
+                    "no byte of the other calls"
+                );
+                assert_eq!(board.slots_in_use(), 0);
+                let mut samples = Samples::wanted(1);
+                machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(samples.taken.len(), 1, "it happens once");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_that_was_never_to_be_pinned_is_told_of_as_a_fault_that_did_not_happen() {
+    let (mut machine, mut plan) = unpinnable(Verb::Store, UC, Completion::Flag);
+    let Op::Dma(call) = &mut plan.lanes[0].body[0] else { panic!() };
+    call.transfer.count = 1;
+    machine.run(&plan, &mut Samples::wanted(1)).unwrap();
+    let not = machine.mishaps()[0].because_not.clone().unwrap();
+    assert!(not.starts_with("drivers pinned 2 pages for card until all was over at "), "{not}");
+    // Two more, and the last of them is the fourth.
+    let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
+    assert!(error.contains("page 2 of a buffer of 2"), "{error}");
+    assert_eq!(machine.mishaps()[0].because_not, None);
 }

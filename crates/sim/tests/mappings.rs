@@ -395,6 +395,7 @@ fn with_fault(fault: &str, verb: Verb) -> [(BusError, Vec<usize>); 2] {
         let before = memory(machine.board_mut());
         let Err(MachineError::Bus(error)) = machine.run(&plan, &mut Samples::wanted(1)) else { panic!("{fault}") };
         let after = memory(machine.board_mut());
+        assert_eq!(machine.board_mut().take_translation_fault(), None, "the error has told of it");
         let pieces = before.chunks(512).zip(after.chunks(512));
         (*error, pieces.enumerate().filter(|(_, (before, after))| before != after).map(|piece| piece.0).collect())
     })

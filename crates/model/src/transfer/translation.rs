@@ -5,13 +5,14 @@
 //! next left last. So of `p` pages, `w` of which find no room, each time round takes `w` walks.
 //!
 //! A walk is one read where it is known in which page of the table its last level is, which holds for a block of 512 pages; of
-//! blocks the same is true as of pages.
+//! blocks the same is true as of pages. Where walks read through the last-level cache, a table that it keeps is read from there once it has been read;
+//! one that it may not keep takes that long at the least.
 
 use super::Way;
 use crate::bounds::Largest;
 use crate::predict::Bound;
 use lanemark_machine::{Partner, Pattern, Verb};
-use lanemark_platform::Iommu;
+use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
 
@@ -29,6 +30,8 @@ struct Walks {
     is_exact: bool,
     /// Whether every set has room for all that falls to it.
     has_room: bool,
+    /// Whether the cache has everything that it would have without walks.
+    is_undisturbed: bool,
 }
 
 impl Way<'_> {
@@ -58,7 +61,7 @@ impl Way<'_> {
         let walking = Largest::of([(Bound::Translation, walks.time_ns / f64::from(iommu.walkers.value))]);
         let largest = largest.or(walking.or_again(begun));
         // What waits behind a walk for another page no term tells of.
-        if walks.has_room { largest } else { largest.blurred() }
+        if walks.has_room && walks.is_undisturbed { largest } else { largest.blurred() }
     }
 
     /// Requests that may wait at the IOMMU at once: each has credits of the root port.
@@ -80,7 +83,6 @@ impl Way<'_> {
         }
         let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
         let (known, reads) = (iommu.walk_cache_entries.value as usize, u64::from(iommu.walk_reads.value));
-        let walk_read_ns = iommu.walk_read_ns.value.as_ns();
         let of_set = in_sets(iommu, &all);
         // Each page is met once in the first round: a set knew as many as it has room for, at the most.
         let first = if transfers < places { in_sets(iommu, &self.pages(iommu, transfers)) } else { of_set.clone() };
@@ -97,18 +99,47 @@ impl Way<'_> {
             _ => 0,
         };
         let all_reads = missed.len() as f64 + (reads - 1) as f64 * whole as f64;
-        let is_exact = transfers.is_multiple_of(places);
+        let is_whole = transfers.is_multiple_of(places);
         // Where whole rounds went before, the first one is like the others.
-        let (rounds, first, first_reads) = match (transfers / places, is_exact) {
+        let (rounds, first, first_reads) = match (transfers / places, is_whole) {
             (rounds, true) => (rounds as f64, 0.0, 0.0),
             (rounds, false) => (rounds.saturating_sub(1) as f64, f64::from(first), first_reads),
         };
+        let through = iommu.walks_through_cache();
+        // Of a table that goes through the cache, no entry takes less than from there.
+        let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
+        let is_undisturbed = !through || self.has_room_for_table(&all, reads);
+        let is_read = self.transfer.verb == Verb::Load;
         Walks {
             count: first + rounds * missed.len() as f64,
-            time_ns: walk_read_ns * (first_reads + rounds * all_reads),
-            is_exact,
+            time_ns: read.as_ns() * (first_reads + rounds * all_reads),
+            // What a device writes pushes lines of the table out.
+            is_exact: is_whole && is_undisturbed && (is_read || !through || missed.is_empty()),
             has_room: of_set.values().all(|pages| *pages <= ways),
+            is_undisturbed,
         }
+    }
+
+    /// Whether the last-level cache has room for all lines of the table that walks for these pages may read beside what is transferred,
+    /// wherever both lie; of writes, whether what it has makes no difference.
+    fn has_room_for_table(&self, pages: &[u64], levels: u64) -> bool {
+        let (Some(memory), Some(first), Some(last)) = (self.memory(), pages.iter().min(), pages.iter().max()) else {
+            return true;
+        };
+        if self.transfer.verb == Verb::Store {
+            return memory.partial_line_ns.value == Ticks::ZERO;
+        }
+        let entries = |level: u32| {
+            let index = |page: u64| page.checked_shr(Iommu::BLOCK_PAGES.trailing_zeros() * level).unwrap_or(0);
+            (index(*last) - index(*first) + 1) * Iommu::ENTRY_BYTES
+        };
+        let window = &self.transfer.window;
+        let data = window.places(self.transfer.bytes).saturating_mul(window.step(self.transfer.bytes));
+        let runs = (0..levels as u32).map(entries).chain([data]);
+        // So many lines in a row fall to a set at the most; a run may begin and end inside of one.
+        let sets = (memory.cached_lines() / Memory::CACHE_WAYS).max(1);
+        let of_a_set = runs.map(|bytes| (bytes / Memory::LINE_BYTES + 2).div_ceil(sets));
+        of_a_set.fold(0, u64::saturating_add) <= Memory::CACHE_WAYS
     }
 
     /// The pages of so many transfers, in order.

@@ -33,6 +33,8 @@ words! {
         ReadOnly = "read_only",
         /// A command to the IOMMU to forget translations never ends.
         StuckInvalidation = "stuck_invalidation",
+        /// A page that the driver of a card is to pin cannot be pinned.
+        Unpinnable = "unpinnable",
     }
 }
 
@@ -47,7 +49,7 @@ section! {
         }
         /// What goes wrong.
         kind: FaultKind = Kind::Choice(FaultKind::WORDS);
-        /// To which TLP it happens that comes to the port by its link, of those to which it can: 1 is the first.
+        /// To which TLP it happens that comes to the port by its link, of those to which it can: 1 is the first. In a driver, which of the pages that a core pins for the card.
         tlp: u64 = Kind::Count(1, 1 << 40), default "1" because "the first one";
         /// From when on these are counted, since the machine was switched on; for a link that goes down at the first, when it does.
         at_ns: Ticks = Kind::Ns(1e15), default "0" because "from the beginning";
@@ -67,6 +69,12 @@ impl FaultKind {
     #[must_use]
     pub const fn is_of_iommu(self) -> bool {
         matches!(self, FaultKind::Unmapped | FaultKind::ReadOnly | FaultKind::StuckInvalidation)
+    }
+
+    /// Whether it happens in the driver of a card.
+    #[must_use]
+    pub const fn is_of_driver(self) -> bool {
+        matches!(self, FaultKind::Unpinnable)
     }
 
     /// Whether it happens where TLPs come to their end, and not at ports of switches.
@@ -200,6 +208,13 @@ pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
                 ends.join(", ")
             );
             note("port", line, message);
+        } else if kind.is_of_driver()
+            && !(0..platform.cards() as usize).any(|card| platform.card_name(card) == Some(port))
+        {
+            let message = format!("is {port}; {} happens in the driver of a card", kind.word());
+            note("port", line, message);
+        } else if kind.is_of_driver() && platform.driver.is_none() {
+            note("kind", line, format!("is {}, and there is no section [driver]", kind.word()));
         } else if kind.is_of_iommu() && !platform.iommu.as_ref().is_some_and(Iommu::translates) {
             note("kind", line, format!("is {}, and no section [iommu] of this platform translates", kind.word()));
         } else if kind.is_of_iommu()
@@ -245,7 +260,7 @@ mod tests {
             ("poisoned@", "it names no port behind an @"),
             (
                 "broken@card",
-                "kinds are unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down, removed, unmapped, read_only, stuck_invalidation",
+                "kinds are unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down, removed, unmapped, read_only, stuck_invalidation, unpinnable",
             ),
             ("poisoned@card:x", "'x' is no number of a TLP and no time in ns"),
             ("poisoned@card:0", "its tlp must be a whole number from 1"),
@@ -286,6 +301,8 @@ mod tests {
             let below = with_iommu(&format!("{kind}@card:3")).unwrap_err();
             assert!(below.contains("happens behind the ports of root, root/..."), "{below}");
         }
+        assert!(rosta.with_fault("unpinnable@fpga0:3".parse().unwrap()).is_ok());
+        assert!(with("unpinnable@root/rha25").unwrap_err().contains("unpinnable happens in the driver of a card"));
         let twice = rosta.with_fault("removed@fpga0:5".parse().unwrap()).unwrap();
         assert_eq!(twice.with_fault("abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);
         assert!(

@@ -21,6 +21,8 @@ section! {
         walk_reads: u32 = Kind::Count(1, 8), default "4" because "a table of four levels, for pages of 4 KiB";
         /// One of them.
         walk_read_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 500.0;
+        /// One of them whose entry the last-level cache of `memory` holds; 0 if walks do not read through it.
+        walk_cached_read_ns: Ticks = Kind::Ns(1e6), default "0" because "every read of a walk takes the same", unknown 5.0 to 200.0;
         /// Blocks of 512 pages of which it keeps where their last level is, which leaves one read; 0 if it keeps none.
         walk_cache_entries: u32 = Kind::Count(0, 1 << 20), default "0" because "every level is read";
         /// How many tables it can walk at once.
@@ -39,11 +41,19 @@ section! {
 impl Iommu {
     /// Pages of a block whose last level of the table is one page.
     pub const BLOCK_PAGES: u64 = 512;
+    /// An entry of the table.
+    pub const ENTRY_BYTES: u64 = 8;
 
     /// Whether it translates anything.
     #[must_use]
     pub const fn translates(&self) -> bool {
         !self.pass_through.value
+    }
+
+    /// Whether walks read through the last-level cache of host memory.
+    #[must_use]
+    pub fn walks_through_cache(&self) -> bool {
+        self.walk_cached_read_ns.value > Ticks::ZERO
     }
 
     /// How many sets the IOTLB has.

@@ -22,6 +22,7 @@ use lanemark_wire::config::AerError;
 use std::collections::BTreeMap;
 
 mod mishap;
+mod pins;
 
 /// What becomes of a TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ struct Armed {
     kind: FaultKind,
     /// The direction whose receiver is the port.
     direction: usize,
+    /// The card whose driver it is about.
+    card: Option<u32>,
     /// TLPs to come until it happens, that one too.
     left: u64,
     /// They count from then on.
@@ -59,13 +62,14 @@ struct Armed {
 }
 
 impl Armed {
-    fn new(number: usize, fault: &Fault, ports: &[[PortLimit; 2]]) -> Option<Armed> {
+    fn new(platform: &Platform, number: usize, fault: &Fault, ports: &[[PortLimit; 2]]) -> Option<Armed> {
         let kind = fault.kind.value;
         let (left, from, down) = (fault.tlp.value, fault.at_ns.value, fault.down_ns.value);
         Some(Armed {
             number,
             kind,
             direction: ports.iter().position(|[_, to]| to.name == fault.port)?,
+            card: pins::card_of(platform, kind, &fault.port),
             left,
             from,
             down: if down == Ticks::ZERO { Ticks::NEVER } else { down },
@@ -84,7 +88,7 @@ impl Armed {
                 matches!(kind, TlpKind::MRd | TlpKind::MWr)
             }
             FaultKind::ReadOnly => matches!(kind, TlpKind::MWr),
-            FaultKind::StuckInvalidation => false,
+            FaultKind::StuckInvalidation | FaultKind::Unpinnable => false,
             FaultKind::Poisoned => matches!(kind, TlpKind::MWr | TlpKind::CplD),
             FaultKind::Stuck => matches!(kind, TlpKind::MRd),
             FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => true,
@@ -141,7 +145,9 @@ impl Armed {
             FaultKind::Ecrc => Flaw::BadEcrc,
             FaultKind::Unmapped => Flaw::Unmapped,
             FaultKind::ReadOnly => Flaw::ReadOnly,
-            FaultKind::LinkDown | FaultKind::Removed | FaultKind::StuckInvalidation => return None,
+            FaultKind::LinkDown | FaultKind::Removed | FaultKind::StuckInvalidation | FaultKind::Unpinnable => {
+                return None;
+            }
         };
         self.is_over = true;
         Some(Fate::GoesOn(flaw))
@@ -201,7 +207,8 @@ impl Faults {
         let timeouts =
             [platform.root_complex.completion_timeout_ns.value, platform.endpoint.completion_timeout_ns.value];
         let each = platform.faults.iter().enumerate();
-        let mut armed: Vec<Armed> = each.filter_map(|(number, fault)| Armed::new(number, fault, ports)).collect();
+        let mut armed: Vec<Armed> =
+            each.filter_map(|(number, fault)| Armed::new(platform, number, fault, ports)).collect();
         // What is lost on a link has nothing else happen to it.
         armed.sort_by_key(|fault| !fault.kind.is_of_link());
         (!armed.is_empty()).then(|| Box::new(Faults { armed, timeouts, ..Faults::default() }))

@@ -53,7 +53,7 @@ impl Board {
     pub(super) fn translate(&mut self) {
         let now = self.now;
         if let Some(iommu) = &mut self.iommu {
-            iommu.look(now);
+            iommu.look(now, &mut self.cache);
         }
         while let Some(translated) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
             let Translated { port, because, tlp, named, refused } = translated;

@@ -5,6 +5,7 @@ use crate::board::{Board, CutOff, FIRST_CARD, OUTSIDE, ROOT_COMPLEX, Withheld};
 use crate::config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
 use crate::noticed::Noticed;
+use crate::part::pins::RefusedPage;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::{Arrived, BusError, DmaCall, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};
 use lanemark_units::Ticks;
@@ -112,12 +113,19 @@ impl SimulatedMachine {
     /// there is to say.
     pub(super) fn failure(&mut self, plan: &Plan, passes: u64, before: &Before) -> Result<(), MachineError> {
         let is_kept = self.board.withheld().next().is_some();
-        if !self.board.has_failed() && !is_kept && !self.board.awaits_timeouts() {
+        let unpinned = self.board.take_pins();
+        if unpinned.is_none() && !self.board.has_failed() && !is_kept && !self.board.awaits_timeouts() {
             return Ok(());
         }
+        let at = self.board.now();
         self.board.halt();
         let arrived = before.arrived(plan, passes, &self.board);
-        let error = self.says(arrived);
+        let error = match unpinned {
+            Some(page) => self.says_of_unpinned(page, at, arrived),
+            None => self.says(arrived),
+        };
+        // The error has told of them, and there is room for the next ones.
+        while self.board.take_translation_fault().is_some() {}
         self.log();
         self.keep_trace();
         self.board.reset(&self.platform).map_err(|error| self.unsupported("a reset", error.because))?;
@@ -172,6 +180,28 @@ impl SimulatedMachine {
     fn log_corrected(&self, logged: &mut Vec<LoggedError>) {
         for (port, error, _) in self.board.corrected() {
             LoggedError { port: port.to_owned(), error, header_log: None }.log(logged);
+        }
+    }
+
+    fn says_of_unpinned(&self, page: RefusedPage, at: Ticks, arrived: Vec<Arrived>) -> BusError {
+        let RefusedPage { card, at: address, nth, pages } = page;
+        let card = self.platform.card_name(card as usize).unwrap_or("a card");
+        let before = match nth - 1 {
+            0 => "no page was pinned before it".to_owned(),
+            1 => "the one before it was unpinned again".to_owned(),
+            before => format!("the {before} before it were unpinned again"),
+        };
+        BusError {
+            machine: self.facts.name.clone(),
+            noticed_by: format!("the driver of {card}"),
+            error: None,
+            header_log: None,
+            address: Some(address),
+            what: format!("page {nth} of a buffer of {pages} cannot be pinned; {before}, and {card} was told nothing"),
+            at,
+            arrived,
+            followed_by: Vec::new(),
+            to_do: "lend memory that can stay where it is: no mapping of a device or of a DAX file, within RLIMIT_MEMLOCK; then call again".to_owned(),
         }
     }
 

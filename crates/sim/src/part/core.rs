@@ -19,6 +19,7 @@
 use crate::engine::{Slab, Wire};
 use crate::part::cache::{self, Cache};
 use crate::part::own_memory::{self, Deed, OwnMemory};
+use crate::part::pins::Pins;
 use crate::part::program::{Instruction, Manner, Program, Touch, stored_bytes};
 use crate::part::root_complex::Ack;
 use crate::part::root_port::Notice;
@@ -250,6 +251,12 @@ impl Core {
     #[must_use]
     pub fn issued_at(&self) -> Ticks {
         self.issued
+    }
+
+    /// Pages that its program has pinned, if somebody counts them.
+    #[must_use]
+    pub fn pins(&self) -> Option<Pins> {
+        self.program.as_ref()?.pins()
     }
 
     /// What it waits for, for messages.

@@ -7,6 +7,7 @@
 //! What is time of the operating system is one instruction that takes it; stores to the card, and loads of its status, are
 //! instructions like any other. What a descriptor says is not looked at: the card's engine was told by the plan.
 
+use crate::part::pins::Pins;
 use crate::part::program::{Instruction, Manner, Touch};
 use lanemark_machine::{Completion, Descriptors, DmaCall, Share, Verb};
 use lanemark_platform::{Mailbox, Platform};
@@ -34,9 +35,6 @@ pub struct Spec {
     /// Of each card, those of its channels.
     mailboxes: Vec<Vec<Mailbox>>,
 }
-
-/// Bytes of a page that is pinned.
-const PAGE: u64 = 4096;
 
 impl Spec {
     /// From a platform; `None` if nothing is known of a driver, or cards have no engine.
@@ -77,6 +75,8 @@ pub const fn blocks(start: u64, bytes: u64, block: u64) -> u64 {
 enum Step {
     Enter,
     Build,
+    /// This page of the buffer could not be pinned.
+    Refused(u64),
     /// So many stores to the list are done.
     Write(u64),
     Ring,
@@ -93,6 +93,7 @@ pub struct Call {
     mailbox: Mailbox,
     /// How many transfers the channel has done when this one is.
     number: u64,
+    start: u64,
     pages: u64,
     descriptors: u64,
     step: Step,
@@ -109,7 +110,8 @@ impl Call {
             asked: *call,
             mailbox,
             number,
-            pages: blocks(start, call.transfer.bytes, PAGE),
+            start,
+            pages: blocks(start, call.transfer.bytes, Pins::PAGE),
             descriptors: blocks(start, call.transfer.bytes, spec.descriptor_bytes),
             step: match call.share {
                 Share::Call => Step::Enter,
@@ -117,6 +119,16 @@ impl Call {
                 Share::Doorbell => Step::Ring,
             },
         })
+    }
+
+    /// Pins what it needs: if one page cannot be, the call ends where it begins.
+    pub fn pin(&mut self, pins: &mut Pins) {
+        if self.step == Step::Enter
+            && pins.card() == self.asked.transfer.card
+            && let Some(page) = pins.pin(self.start, self.pages)
+        {
+            self.step = Step::Refused(page.nth);
+        }
     }
 
     /// The next instruction; `None` when the call is over.
@@ -127,6 +139,11 @@ impl Call {
             let (instruction, step) = match (self.step, self.asked.descriptors) {
                 (Step::Enter, _) => {
                     (Some(Instruction::Kernel(spec.call / 2 + spec.pin_page * self.pages)), Step::Build)
+                }
+                (Step::Refused(nth), _) => {
+                    // Up to it, and back.
+                    let pinned = spec.pin_page * nth + spec.unpin_page * (nth - 1);
+                    (Some(Instruction::Kernel(spec.call + pinned)), Step::Over)
                 }
                 (Step::Build, _) => (Some(Instruction::Work(spec.build * self.descriptors)), Step::Write(0)),
                 (Step::Write(done), Descriptors::Written(memory_type))
@@ -194,6 +211,28 @@ mod tests {
     fn stores(all: &[Instruction]) -> Vec<u64> {
         let address = |one: &Instruction| if let Instruction::Touch(touch) = one { Some(touch.address) } else { None };
         all.iter().filter_map(address).collect()
+    }
+
+    #[test]
+    fn a_call_that_cannot_pin_a_page_gives_back_those_before_it_and_tells_no_card() {
+        let platform = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+        let spec = Spec::new(&platform).unwrap();
+        let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
+        let partner = Partner::Host;
+        let transfer = Transfer { card: 0, verb: Verb::Load, partner, bytes: 8192, count: 1, window, under_way: None };
+        let (descriptors, completion) = (Descriptors::Fetched, Completion::Flag);
+        let ends = |share, nth| {
+            let mut call =
+                Call::new(&spec, &DmaCall { transfer, channel: 0, share, descriptors, completion }, 0, 7).unwrap();
+            call.pin(&mut Pins::until(0, nth));
+            std::iter::from_fn(|| call.next(&spec)).collect::<Vec<_>>()
+        };
+        let kernel =
+            |pinned, unpinned| Instruction::Kernel(spec.call + spec.pin_page * pinned + spec.unpin_page * unpinned);
+        assert_eq!(ends(Share::Call, 1), [kernel(1, 0)]);
+        assert_eq!(ends(Share::Call, 2), [kernel(2, 1)]);
+        assert_eq!(ends(Share::Call, 3), instructions(Share::Call, descriptors, completion, 0), "it has two pages");
+        assert_eq!(ends(Share::List, 1), instructions(Share::List, descriptors, completion, 0), "it pins nothing");
     }
 
     #[test]

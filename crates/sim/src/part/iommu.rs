@@ -21,6 +21,7 @@ use crate::engine::Wire;
 use crate::part::fault_queue::{FaultQueue, FaultReason, TranslationFault};
 use crate::part::invalidation_queue::{self, Command, InvalidationQueue};
 use crate::part::iotlb::{self, Iotlb};
+use crate::part::last_level_cache::LastLevelCache;
 use crate::part::route::Range;
 use crate::part::translation_table::{Entry, TranslationTable};
 use crate::tlp::{Flaw, Tlp, TlpKind};
@@ -45,6 +46,8 @@ pub struct Spec {
     pub walk_reads: u64,
     /// See `walk_reads`.
     pub walk_read: Ticks,
+    /// The same of an entry whose line the last-level cache holds, if walks read through that.
+    pub walk_cached_read: Option<Ticks>,
     /// Pages whose last level is one page of the table, and of how many of these it is known where they are.
     pub block_pages: u64,
     /// See `block_pages`.
@@ -78,6 +81,7 @@ impl Spec {
             lookup: iommu.lookup_ns.value,
             walk_reads: u64::from(iommu.walk_reads.value),
             walk_read: iommu.walk_read_ns.value,
+            walk_cached_read: iommu.walks_through_cache().then_some(iommu.walk_cached_read_ns.value),
             block_pages: platform::Iommu::BLOCK_PAGES,
             blocks: iommu.walk_cache_entries.value as usize,
             walkers: iommu.walkers.value as usize,
@@ -87,6 +91,27 @@ impl Spec {
                 entries: iommu.invalidation_entries.value as usize,
             },
         })
+    }
+}
+
+impl Spec {
+    /// How long the last `reads` reads of a walk for a page take, one after the other.
+    fn walked(&self, page: u64, reads: u64, cache: &mut LastLevelCache) -> Ticks {
+        let Some(cached) = self.walk_cached_read else { return self.walk_read * reads };
+        let each = (1..=reads as u32).rev().map(|level| {
+            let is_cached = cache.read_entry(self.entry_at(page, level));
+            if is_cached { cached } else { self.walk_read }
+        });
+        each.fold(Ticks::ZERO, |sum, read| sum + read)
+    }
+
+    /// Where the entry for a page is in a level of the table; the last one is level 1. Each level lies behind what is lent, in a part of
+    /// its own.
+    fn entry_at(&self, page: u64, level: u32) -> u64 {
+        let above = level.saturating_sub(1);
+        let part = (self.lent.0.saturating_add(self.lent.1)).saturating_add(u64::from(above) << 56);
+        let index = page.checked_shr(self.block_pages.trailing_zeros() * above).unwrap_or(0);
+        part.saturating_add(index.saturating_mul(platform::Iommu::ENTRY_BYTES))
     }
 }
 
@@ -219,14 +244,15 @@ impl Iommu {
         self.next_walk
     }
 
-    /// Looks up everything that has come by `now`: of several root ports in their order.
-    pub fn look(&mut self, now: Ticks) {
+    /// Looks up everything that has come by `now`: of several root ports in their order. A walk finds in the cache of host memory what
+    /// is there when it is asked for.
+    pub fn look(&mut self, now: Ticks, cache: &mut LastLevelCache) {
         for port in 0..self.ports.len() {
             while let Some((because, mut tlp)) = self.ports[port].coming.take(now) {
                 if matches!(tlp.flaw, Flaw::Unmapped | Flaw::ReadOnly) {
                     self.befall(now, &mut tlp);
                 }
-                let (ready, to) = self.ready(now, &tlp);
+                let (ready, to) = self.ready(now, &tlp, cache);
                 let ready = ready.max(self.ports[port].last);
                 let because = if ready > now { Some(Cause::Translation) } else { because };
                 self.ports[port].last = ready;
@@ -290,7 +316,7 @@ impl Iommu {
     }
 
     /// When the address of a request that comes now is known, and where it leads.
-    fn ready(&mut self, now: Ticks, tlp: &Tlp) -> (Ticks, Leads) {
+    fn ready(&mut self, now: Ticks, tlp: &Tlp, cache: &mut LastLevelCache) -> (Ticks, Leads) {
         if !self.is_for_memory(tlp) {
             return (now, Leads::There);
         }
@@ -305,20 +331,21 @@ impl Iommu {
         }
         let ready = match self.walks.iter().find(|walk| walk.page == page) {
             Some(walk) => walk.until.max(looked),
-            None => self.walk(looked, page),
+            None => self.walk(looked, page, cache),
         };
         (ready, if self.own.is_some() { Leads::Walked(page) } else { Leads::There })
     }
 
     /// Walks the table for a page from `from` on, when a walker is free; says until when.
-    fn walk(&mut self, from: Ticks, page: u64) -> Ticks {
+    fn walk(&mut self, from: Ticks, page: u64, cache: &mut LastLevelCache) -> Ticks {
         self.counted.walks += 1;
-        let Spec { walk_reads, walk_read, block_pages, blocks, interval, .. } = self.spec;
+        let Spec { walk_reads, block_pages, blocks, interval, .. } = self.spec;
         let free = self.walkers.iter_mut().min();
         let start = free.as_ref().map_or(from, |free| from.max(**free)).max(self.next_walk);
         let block = page / block_pages;
         let known = self.blocks.iter().position(|other| *other == block);
-        let until = start + walk_read * if known.is_some() { 1 } else { walk_reads };
+        let reads = if known.is_some() { 1 } else { walk_reads };
+        let until = start + self.spec.walked(page, reads, cache);
         if let Some(used) = known.and_then(|place| self.blocks.remove(place)) {
             self.blocks.push_front(used);
         } else {
@@ -516,6 +543,7 @@ mod tests {
         lookup: Ticks(1),
         walk_reads: 4,
         walk_read: Ticks(10),
+        walk_cached_read: None,
         block_pages: 512,
         blocks: 0,
         walkers: 2,
@@ -523,8 +551,16 @@ mod tests {
         invalidation: invalidation_queue::Spec { latency: Ticks(100), entries: 4 },
     };
 
+    fn no_cache() -> LastLevelCache {
+        LastLevelCache::new(0, 1)
+    }
+
     /// Requests for these pages at these times, at one root port: when each goes on.
     fn goes_on(iommu: &mut Iommu, requests: &[(u64, u64)]) -> Vec<u64> {
+        goes_on_with(iommu, &mut no_cache(), requests)
+    }
+
+    fn goes_on_with(iommu: &mut Iommu, cache: &mut LastLevelCache, requests: &[(u64, u64)]) -> Vec<u64> {
         for (at, page) in requests {
             let tlp = Tlp { address: page * 4096, ..Tlp::of(TlpKind::MRd) };
             iommu.receive(Ticks(*at), 0, None, tlp);
@@ -532,7 +568,7 @@ mod tests {
         let mut gone = Vec::new();
         while iommu.due() < Ticks::NEVER {
             let now = iommu.due();
-            iommu.look(now);
+            iommu.look(now, cache);
             while iommu.take(now).is_some() {
                 gone.push(now.0);
             }
@@ -595,6 +631,31 @@ mod tests {
     }
 
     #[test]
+    fn a_walk_through_the_cache_is_quick_where_lines_of_the_table_are_there() {
+        let through = Spec { walk_cached_read: Some(Ticks(2)), walk_reads: 3, ..SPEC };
+        let (mut iommu, mut cache) = (Iommu::new(through, 1), LastLevelCache::new(64, 16));
+        // Three lines are read; page 7's entries are in the same ones; page 8's last entry is in the next, and 512's last two are.
+        let walked = [(0, 0), (100, 7), (200, 8), (300, 512), (400, 4096)];
+        assert_eq!(goes_on_with(&mut iommu, &mut cache, &walked), [31, 107, 215, 315, 423]);
+        // A core has written as much as there is room for.
+        cache.write_by_core(1 << 40, 64 * 64);
+        assert_eq!(goes_on_with(&mut iommu, &mut cache, &[(500, 2)]), [531]);
+    }
+
+    #[test]
+    fn of_a_block_that_is_known_the_last_entry_alone_is_read_through_the_cache() {
+        let through = Spec { walk_cached_read: Some(Ticks(2)), blocks: 1, ..SPEC };
+        let (mut iommu, mut cache) = (Iommu::new(through, 1), LastLevelCache::new(64, 16));
+        assert_eq!(goes_on_with(&mut iommu, &mut cache, &[(0, 0), (100, 1), (200, 8)]), [41, 103, 211]);
+    }
+
+    #[test]
+    fn every_page_that_has_a_number_has_its_entries() {
+        let deep = Spec { walk_cached_read: Some(Ticks(2)), walk_reads: 8, ..SPEC };
+        assert_eq!(deep.walked(u64::MAX / 4096, 8, &mut LastLevelCache::new(64, 16)), Ticks(80));
+    }
+
+    #[test]
     fn what_is_not_lent_waits_only_for_what_was_before_it() {
         let mut iommu = Iommu::new(Spec { lent: (0, 4096), ..SPEC }, 1);
         assert_eq!(goes_on(&mut iommu, &[(0, 1), (1, 0), (2, 1)]), [0, 42, 42]);
@@ -611,7 +672,7 @@ mod tests {
         let mut gone = Vec::new();
         while iommu.due() < Ticks::NEVER {
             let now = iommu.due();
-            iommu.look(now);
+            iommu.look(now, &mut no_cache());
             while let Some(Translated { port, because, .. }) = iommu.take(now) {
                 gone.push((now.0, port, because));
             }
@@ -628,7 +689,7 @@ mod tests {
         let mut all = Vec::new();
         while iommu.due() < Ticks::NEVER {
             let now = iommu.due();
-            iommu.look(now);
+            iommu.look(now, &mut no_cache());
             while let Some(Translated { tlp, refused, .. }) = iommu.take(now) {
                 assert_eq!(tlp.address % 4096, 64);
                 all.push((tlp.address / 4096, refused));
@@ -666,7 +727,7 @@ mod tests {
             iommu.own_table(false, &[]);
             iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
             iommu.receive(Ticks(0), 0, None, Tlp { address: 7 * 4096, ..Tlp::of(TlpKind::MRd) });
-            iommu.look(Ticks(0));
+            iommu.look(Ticks(0), &mut no_cache());
             iommu.table_mut(Ticks(changed)).unwrap().set(7, Some(reads(5)));
             assert_eq!(iommu.take(Ticks(100)).map(|gone| gone.tlp.address / 4096), Some(leads_to), "{changed}");
         }
@@ -685,7 +746,7 @@ mod tests {
             iommu.own_table(false, &[]);
             iommu.table_mut(Ticks(0)).unwrap().set(7, Some(Entry { page: 9, permission }));
             iommu.receive(Ticks(0), 0, None, Tlp { address: 7 * 4096, ..Tlp::of(kind) });
-            iommu.look(Ticks(0));
+            iommu.look(Ticks(0), &mut no_cache());
             assert_eq!(iommu.take(Ticks(50)).unwrap().refused, refused, "{permission:?} {kind:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! Which lines of host memory the last-level cache holds for devices: no bytes, only whether a read finds them there.
 //!
-//! A line comes in when a core or a device writes it. One that is not there takes the place of the line of its set that was
+//! A line comes in when a core or a device writes it, or an IOMMU reads an entry of its table there. One that is not there takes the place of the line of its set that was
 //! written longest ago: a core's of any, a device's of those in the ways that devices may fill. One that is there stays where it
-//! is. Reads change nothing. So of a range that a core wrote from its start to its end, the last lines stay, as many as there is
+//! is. Reads of devices change nothing. So of a range that a core wrote from its start to its end, the last lines stay, as many as there is
 //! room for, whatever was there before; of one that a device wrote and that was nowhere before, as many as its ways have room for.
 
 use lanemark_platform::Memory;
@@ -47,6 +47,13 @@ impl LastLevelCache {
     #[inline]
     pub fn write_by_core(&mut self, address: u64, bytes: u64) {
         self.write(address, bytes, WAYS as u8, WAYS as u64);
+    }
+
+    /// An entry of a table at this address is read, as if by a core: whether its line was here. From now on it is.
+    pub fn read_entry(&mut self, address: u64) -> bool {
+        let was_here = self.holds(address, 1);
+        self.write_by_core(address, 1);
+        was_here
     }
 
     /// A device writes these bytes.
@@ -158,6 +165,17 @@ mod tests {
             assert_eq!(held(1 << 20, 1000), share as usize, "{ways}");
             assert_eq!(held(0, 32), 32 - share as usize, "{ways}");
         }
+    }
+
+    #[test]
+    fn entries_of_a_table_come_in_line_by_line_when_they_are_read() {
+        let mut cache = LastLevelCache::new(32, 2);
+        let entries: Vec<u64> = (0..16).map(|entry| entry * 8).collect();
+        assert_eq!(entries.iter().filter(|entry| !cache.read_entry(**entry)).count(), 2, "two lines");
+        assert!(entries.iter().all(|entry| cache.read_entry(*entry)));
+        cache.write_by_core(1 << 20, 32 * 64);
+        assert!(!cache.read_entry(0));
+        assert!(!LastLevelCache::new(0, 1).read_entry(0));
     }
 
     #[test]

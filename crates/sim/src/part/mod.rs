@@ -29,6 +29,7 @@ pub mod msi_x;
 pub mod own_memory;
 pub mod pace;
 pub mod peer_forwarder;
+pub mod pins;
 pub mod processor;
 pub mod processor_cache;
 pub mod program;

@@ -2,6 +2,7 @@
 
 use crate::part::driver::{self, Call};
 use crate::part::own_memory::{Deed, Sharing};
+use crate::part::pins::Pins;
 use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
 use lanemark_platform::Platform;
 use lanemark_platform::memcpy::{Pieces, Variant};
@@ -271,6 +272,8 @@ pub struct Program {
     /// Transfers that the lane's channel of a card had done when it started, and calls made since.
     done_before: u64,
     calls: u64,
+    /// Pages that its calls pin, if one of them cannot be.
+    pins: Option<Pins>,
 }
 
 impl Program {
@@ -287,6 +290,7 @@ impl Program {
             fence_next: None,
             done_before: 0,
             calls: 0,
+            pins: None,
         }
     }
 
@@ -296,13 +300,29 @@ impl Program {
         Program { done_before, ..self }
     }
 
+    /// With calls that pin pages until one cannot be: they end there, and so does the lane.
+    #[must_use]
+    pub fn with_pins(self, pins: Pins) -> Program {
+        Program { pins: Some(pins), ..self }
+    }
+
+    /// Pages that its calls have pinned, if somebody counts them.
+    #[must_use]
+    pub const fn pins(&self) -> Option<Pins> {
+        self.pins
+    }
+
     /// The next call for a transfer; `None` when all of this pass are made.
     fn next_call(&mut self, call: &DmaCall, begun: u64) -> Option<Call> {
         if begun == call.transfer.count {
             return None;
         }
         self.calls += 1;
-        Call::new(self.spec.driver.as_ref()?, call, self.calls - 1, self.done_before + self.calls)
+        let mut made = Call::new(self.spec.driver.as_ref()?, call, self.calls - 1, self.done_before + self.calls)?;
+        if let Some(pins) = &mut self.pins {
+            made.pin(pins);
+        }
+        Some(made)
     }
 
     fn walk(spec: &Spec, stream: &Stream, turn: u64) -> Walk {
@@ -428,6 +448,11 @@ impl Iterator for Program {
                     let next = under_way.as_mut().zip(self.spec.driver.as_ref());
                     if let Some(instruction) = next.and_then(|(under_way, spec)| under_way.next(spec)) {
                         return Some(instruction);
+                    }
+                    if self.pins.is_some_and(|pins| pins.refused().is_some()) {
+                        self.passes_left = 0;
+                        self.inside = Inside::Nothing;
+                        return None;
                     }
                     let (call, begun) = (*call, *begun);
                     if let Some(under_way) = self.next_call(&call, begun) {

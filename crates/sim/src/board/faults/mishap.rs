@@ -40,6 +40,9 @@ impl Armed {
                     if self.from > Ticks::ZERO { format!(" from {} ns on", self.from.as_ns()) } else { String::new() };
                 let until = format!("until all was over at {} ns", now.as_ns());
                 let [one, more] = whats;
+                if self.kind == FaultKind::Unpinnable {
+                    return Some(format!("drivers pinned {came} pages for {port}{from} {until}"));
+                }
                 Some(match came {
                     0 => format!("no {one} came to {port}{from} {until}"),
                     1 => format!("only 1 {one} came to {port}{from} {until}"),
@@ -57,6 +60,7 @@ impl Armed {
             FaultKind::Stuck => ["read", "reads"],
             FaultKind::ReadOnly => ["write", "writes"],
             FaultKind::StuckInvalidation => ["invalidation", "invalidations"],
+            FaultKind::Unpinnable => ["page", "pages"],
             FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => ["TLP", "TLPs"],
         }
     }
