@@ -1,5 +1,6 @@
 //! Hardware cache coherent I/O of the HP 9000 J/K class, as it was published: its rules and its interface, held against the
-//! coherent board and the `dma` library on it. The comments name the rows of the paper: H1 to H8.
+//! coherent board and the `dma` library on it. The comments name the rows of the paper: H1 to H8, but for H2, which
+//! is `sharing_a_buffer.rs`.
 
 use lanemark_dma::{
     AccessOrder, Ask, Buffer, Device, DmaError, Domain, Hints, Invalidation, IovaAllocator, Lend, Mapping, Permission,
@@ -208,6 +209,25 @@ fn a_processor_that_asks_for_the_line_of_the_adapter_waits_and_gets_it_merged() 
 }
 
 #[test]
+fn a_store_past_the_caches_waits_for_the_line_of_the_adapter_and_without_coherence_is_written_over_by_it() {
+    for (spec, meant, waits) in [(Spec::coherent(), 7, 1), (Spec::not_coherent(false), 0x0d, 0)] {
+        let mut machine = Machine::with_old_bytes(spec);
+        let mapping = machine.map(AT, PAGE, Hints::NONE);
+        let board = machine.board();
+        let written = board.ask(Request::DeviceWrite { device: 0, at: mapping.iova(), data: vec![9; 4] }).unwrap();
+        until_held(board);
+        let stored = Request::StoreUncached { processor: 1, at: after(AT, 8), data: vec![7; 8] };
+        let stored = board.ask(stored).unwrap();
+        for ticket in [written, stored] {
+            board.wait(ticket).unwrap();
+        }
+        assert_eq!(board.counts().held_up, waits);
+        let there = machine.in_memory(AT);
+        assert_eq!((&there[..4], &there[8..16]), (&[9; 4][..], &[meant; 8][..]));
+    }
+}
+
+#[test]
 fn another_line_than_that_of_the_adapter_is_not_waited_for() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
@@ -216,97 +236,6 @@ fn another_line_than_that_of_the_adapter_is_not_waited_for() {
     until_held(board);
     board.load(0, after(AT, 32), &mut [0; 32]).unwrap();
     assert_eq!(board.counts().held_up, 0);
-}
-
-// H2: without that, software flushes before what goes out, and purges before what comes in; after it, too, where
-// processors prefetch.
-
-fn synced(machine: &mut Machine, len_bytes: u64, permission: Permission, turn: Turn) {
-    machine.domain.sync(Buffer::new(AT, len_bytes), permission, turn).unwrap();
-}
-
-#[test]
-fn on_a_machine_that_is_not_coherent_a_missing_flush_gives_a_device_stale_bytes() {
-    for (flushes, meant) in [(false, OLD), (true, NEW)] {
-        let mut machine = Machine::with_old_bytes(Spec::not_coherent(false));
-        let mapping = machine.map(AT, PAGE, Hints::NONE);
-        machine.board().store(1, AT, &NEW).unwrap();
-        if flushes {
-            synced(&mut machine, PAGE, Permission::Read, Turn::Device);
-        }
-        assert_eq!(machine.device_read(mapping.iova()), meant, "flushed: {flushes}");
-    }
-}
-
-#[test]
-fn there_a_missing_purge_leaves_a_processor_with_stale_bytes() {
-    for (purges, meant) in [(false, OLD), (true, NEW)] {
-        let mut machine = Machine::with_old_bytes(Spec::not_coherent(false));
-        let mapping = machine.map(AT, PAGE, Hints::NONE);
-        assert_eq!(machine.load(1, AT), OLD);
-        if purges {
-            synced(&mut machine, PAGE, Permission::Write, Turn::Device);
-        }
-        machine.board().device_write(0, mapping.iova(), &NEW).unwrap();
-        synced(&mut machine, PAGE, Permission::Write, Turn::Cpu);
-        assert_eq!((machine.load(1, AT), machine.in_memory(AT)), (meant, NEW), "purged: {purges}");
-    }
-}
-
-#[test]
-fn there_a_missing_purge_lets_what_a_processor_had_changed_be_written_over_what_the_device_wrote() {
-    for (purges, meant) in [(false, [0x77; 32]), (true, NEW)] {
-        let mut machine = Machine::with_old_bytes(Spec::not_coherent(false));
-        let mapping = machine.map(AT, PAGE, Hints::NONE);
-        machine.board().store(1, AT, &[0x77; 32]).unwrap();
-        if purges {
-            synced(&mut machine, PAGE, Permission::Write, Turn::Device);
-        }
-        machine.board().device_write(0, mapping.iova(), &NEW).unwrap();
-        assert_eq!(machine.in_memory(AT), NEW);
-        // Another line with the same place in the cache.
-        machine.load(1, after(AT, 256 << 10));
-        assert_eq!(machine.in_memory(AT), meant, "purged: {purges}");
-    }
-}
-
-#[test]
-fn there_a_processor_that_prefetches_needs_a_second_purge() {
-    for (prefetches, purges_again, meant) in [(false, false, NEW), (true, false, OLD), (true, true, NEW)] {
-        let mut machine = Machine::with_old_bytes(Spec::not_coherent(prefetches));
-        let buffer = after(AT, 32);
-        let mapping = machine.map(buffer, PAGE - 32, Hints::ANY_ALIGNMENT);
-        machine.domain.sync(Buffer::new(buffer, PAGE - 32), Permission::Write, Turn::Device).unwrap();
-        assert_eq!(machine.state(1, buffer), None);
-        // What is before the buffer is the processor's own.
-        machine.load(1, AT);
-        machine.board().run_until(Ticks::whole_ns(100_000_000));
-        assert_eq!(machine.state(1, buffer).is_some(), prefetches, "the next line came unasked");
-        machine.board().device_write(0, mapping.iova(), &NEW).unwrap();
-        if purges_again {
-            machine.domain.sync(Buffer::new(buffer, PAGE - 32), Permission::Write, Turn::Cpu).unwrap();
-        }
-        assert_eq!(machine.load(1, buffer), meant, "prefetches: {prefetches}, purged again: {purges_again}");
-    }
-}
-
-#[test]
-fn a_coherent_machine_needs_none_of_that_even_where_processors_prefetch() {
-    let mut spec = Spec::coherent();
-    spec.processor.prefetches = true;
-    let mut machine = Machine::with_old_bytes(spec);
-    let mapping = machine.map(AT, PAGE, Hints::NONE);
-    let cared = [machine.bus(Kind::Flush), machine.bus(Kind::Purge)];
-    machine.board().store(1, after(AT, 32), &NEW).unwrap();
-    synced(&mut machine, PAGE, Permission::Read, Turn::Device);
-    assert_eq!(machine.device_read(iova(mapping.iova(), 32)), NEW);
-    synced(&mut machine, PAGE, Permission::Write, Turn::Device);
-    machine.load(1, AT);
-    machine.board().run_until(Ticks::whole_ns(100_000_000));
-    machine.board().device_write(0, iova(mapping.iova(), 32), &OLD).unwrap();
-    synced(&mut machine, PAGE, Permission::Write, Turn::Cpu);
-    assert_eq!(machine.load(1, after(AT, 32)), OLD);
-    assert_eq!([machine.bus(Kind::Flush), machine.bus(Kind::Purge)], cared, "nothing is flushed or purged");
 }
 
 // H3: the entry of the I/O TLB is chosen by the chain ID, its tag is the block ID; a miss reads the page directory.
@@ -590,7 +519,7 @@ fn an_error_on_the_way_releases_what_was_mapped() {
 fn sync_flushes_where_the_machine_is_not_coherent_and_only_there() {
     for (spec, flushes) in [(Spec::coherent(), 0), (Spec::not_coherent(false), 128)] {
         let mut machine = Machine::new(spec);
-        synced(&mut machine, PAGE, Permission::Read, Turn::Device);
+        machine.domain.sync(Buffer::new(AT, PAGE), Permission::Read, Turn::Device).unwrap();
         assert_eq!((machine.bus(Kind::Flush), machine.bus(Kind::Purge)), (flushes, 0));
     }
 }

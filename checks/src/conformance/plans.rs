@@ -1,8 +1,8 @@
 //! Plans made from what a machine says of itself: some it must run, some it must refuse, some it may do either with.
 
 use lanemark_machine::{
-    Access, BlockCopy, Channel, Clock, Discipline, DriverCall, Facts, Fence, Handover, KernelCall, Lane, Lend, Means,
-    Op, Order, Plan, Region, RegionKind, Span, Stream, Verb, Width,
+    Access, BlockCopy, Channel, Clock, Discipline, DriverCall, Facts, Fence, Handover, Holder, KernelCall, Lane, Lend,
+    Means, Op, Order, Plan, Region, RegionKind, Span, Stream, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -82,6 +82,7 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     }
     bodies.extend(Clock::ALL.map(|clock| vec![Op::Clock(clock)]));
     bodies.extend(KernelCall::ALL.map(|call| vec![Op::Kernel(call)]));
+    bodies.extend(Holder::ALL.map(|holder| vec![Op::LoadFrom(holder)]));
     // An odd size is no object of a pool, and nothing can be lent of nothing.
     for bytes in [0, 4096, 100_000] {
         bodies.extend(Means::all().map(|means| vec![Op::Lend(Lend { means, bytes, pairs: 2 })]));

@@ -1,9 +1,9 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{
-    Access, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover, HostMemory, KernelCall,
-    Lend, Means, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span, Transfer, Verb, Width, Window,
-    Writer,
+    Access, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover, Holder, HostMemory,
+    KernelCall, Lend, Means, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span, Transfer, Verb, Width,
+    Window, Writer,
 };
 use lanemark_record::{CorePair, Found, Quantity, Reach, Socket, Way};
 use lanemark_units::{BarOffset, MemoryType};
@@ -65,6 +65,8 @@ pub enum Through {
     },
     /// A pointer, to a line that no cache has.
     Memory,
+    /// A load of a line that somebody else is said to have.
+    LoadFrom(Holder),
     /// A copy to lines that are in a cache, or in none.
     Copy {
         /// In none.
@@ -265,7 +267,7 @@ impl Case {
 
     /// What its figure is, where that is not what the question's others are.
     pub(crate) fn quantity(&self) -> Option<Quantity> {
-        (self.through == Through::Memory).then_some(Quantity::RoundTripLatency)
+        matches!(self.through, Through::Memory | Through::LoadFrom(_)).then_some(Quantity::RoundTripLatency)
     }
 
     /// Between which cores, where it is between two.
@@ -295,6 +297,7 @@ impl Case {
             Through::Lines { is_two: false, .. } => "one_line",
             Through::Lines { is_two: true, .. } => "two_lines",
             Through::Memory => "memory",
+            Through::LoadFrom(holder) => holder.name(),
             Through::Loads => "loads",
             Through::Copy { is_cold: false } => "hot",
             Through::Copy { is_cold: true } => "cold",

@@ -9,7 +9,8 @@
 //! a buffer; `movdir64b` is a direct store of the whole line. Both put the line into memory, past the caches, and
 //! are what a core does to ring a device's bell.
 //! Beside them, what a core waits for a line that no cache has: a load of 8 B with an `LFENCE` behind it, whose line
-//! is dropped from every cache before each sample.
+//! is dropped from every cache before each sample. A simulated core is asked what such a load waits for, by who has the line:
+//! memory or another core, of its own socket or of the other one; messages between simulated cores are not simulated.
 //! Spoiled by: anybody else on one of the two cores, who makes the other wait for a time slice; frequency changes;
 //! cores that share more than others (two threads of one core, one cache, one socket), which is what the matrix of
 //! all pairs shows.
@@ -19,7 +20,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Access, Channel, Clockwork, Facts, Fence, Lane, Op, Plan, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Channel, Clockwork, Facts, Fence, Holder, Lane, Op, Plan, Span, Stream, Verb, Width};
 use lanemark_record::{CorePair, Quantity, Reach};
 use lanemark_units::{BarOffset, MemoryType};
 
@@ -34,7 +35,7 @@ pub const QUESTION: Question = Question {
     // A line of memory is dropped before a sample: a second pass would find it in a cache.
     most_passes: |case| if case.through == Through::Memory { 1 } else { MESSAGES },
     // Of messages one there, one back.
-    accesses_per_pass: |case| if case.through == Through::Memory { 1 } else { 2 },
+    accesses_per_pass: |case| if matches!(case.through, Through::Lines { .. }) { 2 } else { 1 },
     ask: None,
     is_usual: false,
     left_out,
@@ -97,6 +98,11 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     };
     let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
     let memory = memory.then(|| case(Verb::Load, eight, 8, Through::Memory));
+    let holders = facts.holders.iter().filter(|_| wanted(&eight) && cores.len() > 1);
+    let loads = holders.map(|holder| Case {
+        memory_type: MemoryType::Wb,
+        ..case(Verb::Load, eight, Holder::LOAD_BYTES, Through::LoadFrom(*holder))
+    });
     pairs
         .flat_map(|pair| ways.into_iter().filter(|way| wanted(&way.0)).map(move |way| (pair, way)))
         .map(|(pair, (access, is_two))| {
@@ -104,10 +110,14 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             case(Verb::Store, access, size, Through::Lines { pair, is_two })
         })
         .chain(memory)
+        .chain(loads)
         .collect()
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
+    if let Through::LoadFrom(holder) = case.through {
+        return Plan::on_one_core(vec![Op::LoadFrom(holder)], passes);
+    }
     let Through::Lines { pair, is_two } = case.through else {
         let load = Stream { fence_each: Some(Fence::Lfence), ..Stream::over(case.verb, case.access, case.span()) };
         let before = vec![Op::FlushLines(case.span())];
@@ -153,6 +163,7 @@ mod tests {
             dma: None,
             driver_width: None,
             disciplines: vec![],
+            holders: vec![],
         }
     }
 
@@ -181,5 +192,25 @@ mod tests {
         };
         assert_eq!(spans(false), [[0, 0], [0, 0]]);
         assert_eq!(spans(true), [[0, 4096], [0, 4096]]);
+    }
+
+    #[test]
+    fn a_simulated_core_loads_from_everybody_who_is_known_to_have_a_line() {
+        let known = |holders: &[Holder], cores| {
+            let facts = Facts { clockwork: Clockwork::Simulated, holders: holders.to_vec(), ..facts(cores) };
+            let all = cases(&Facts { memory_types: vec![MemoryType::Uc], ..facts }, &Axes::default());
+            all.iter().filter(|case| case.verb == Verb::Load).map(|case| case.way().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            known(&Holder::ALL, 2),
+            [
+                "WB 8 from memory",
+                "WB 8 from memory of the other socket",
+                "WB 8 from another core",
+                "WB 8 from a core of the other socket",
+            ]
+        );
+        assert_eq!(known(&[Holder::Core], 2), ["WB 8 from another core"]);
+        assert!(known(&[], 2).is_empty() && known(&Holder::ALL, 1).is_empty());
     }
 }

@@ -91,6 +91,7 @@ mod tests {
             dma: None,
             driver_width: None,
             disciplines: vec![],
+            holders: vec![],
         }
     }
 

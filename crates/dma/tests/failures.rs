@@ -241,7 +241,7 @@ fn addresses_that_wait_are_invalidated_before_an_ask_is_refused() {
     let error = map(&mut domain).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "small: ranges has no IOVA for card: no 4096 B are free in a row; unmap something, or take a longer space"
+        "small: ranges has no IOVA for card: 4096 B in a row are wanted, 0 B are free, and the longest piece of them has 0 B; unmap something, or take a longer space"
     );
     domain.unmap(first, Ticks(4)).unwrap();
     assert_eq!((domain.waiting(), domain.allocator().free_ranges()), (1, 0));

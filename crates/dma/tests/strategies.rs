@@ -38,6 +38,10 @@ impl Model {
             .find(|at| (*at..at + pages).all(|page| self.is_free(page)))
     }
 
+    fn free_pages(&self) -> u64 {
+        (self.first..self.first + self.is_out.len() as u64).filter(|page| self.is_free(*page)).count() as u64
+    }
+
     fn take(&mut self, range: IovaRange) {
         for page in range.at.0 / PAGE..=(range.at.0 + (range.len_bytes - 1)) / PAGE {
             assert!(self.is_free(page), "{range}: page {page:#x} is out, reserved, or not in the space");
@@ -49,6 +53,16 @@ impl Model {
         for page in range.at.0 / PAGE..=(range.at.0 + (range.len_bytes - 1)) / PAGE {
             self.is_out[(page - self.first) as usize] = false;
         }
+    }
+}
+
+/// What a strategy says is the longest piece it has can be had, and nothing longer.
+fn is_longest(strategy: &mut dyn IovaAllocator, longest_bytes: u64) {
+    let longer = strategy.alloc(Ask::bytes(Device(0), longest_bytes + 1));
+    assert!(matches!(longer, Err(AllocError::Exhausted { .. } | AllocError::TooLong { .. })), "{longer:?}");
+    if longest_bytes > 0 {
+        let longest = strategy.alloc(Ask::bytes(Device(0), longest_bytes)).expect("it is said to be free");
+        strategy.free(Device(0), longest).unwrap();
     }
 }
 
@@ -103,7 +117,11 @@ fn play(
                         model.take(range);
                         out.push(range);
                     }
-                    Err(AllocError::Exhausted { .. }) => assert_eq!(fits, None, "refused, and it fits"),
+                    Err(AllocError::Exhausted { free_bytes, longest_bytes, .. }) => {
+                        assert_eq!(fits, None, "refused, and it fits");
+                        assert!(free_bytes <= model.free_pages() * PAGE && longest_bytes <= free_bytes);
+                        is_longest(strategy, longest_bytes);
+                    }
                     Err(error) => panic!("{error}"),
                 }
             }
@@ -127,7 +145,7 @@ fn play(
     }
     let all: Vec<_> =
         (0..count).map(|_| strategy.alloc(Ask::bytes(Device(0), 1)).expect("all has come back")).collect();
-    assert!(matches!(strategy.alloc(Ask::bytes(Device(0), 1)), Err(AllocError::Exhausted { len_bytes: 1 })));
+    assert!(matches!(strategy.alloc(Ask::bytes(Device(0), 1)), Err(AllocError::Exhausted { len_bytes: 1, .. })));
     for range in all {
         strategy.free(Device(0), range).unwrap();
     }
@@ -349,7 +367,8 @@ fn a_page_has_128_objects_of_32_bytes_and_not_one_more() {
     let mut pool = Pool::over(page, 32).unwrap();
     let objects: Vec<_> = (0..128).map(|_| pool.take().unwrap()).collect();
     assert!(objects.iter().enumerate().all(|(n, object)| object.at.0 == 0x7000 + 32 * n as u64));
-    assert_eq!(pool.take(), Err(AllocError::Exhausted { len_bytes: 32 }));
+    let none = AllocError::Exhausted { len_bytes: 32, align_bytes: 1, free_bytes: 0, longest_bytes: 0 };
+    assert_eq!(pool.take(), Err(none));
     assert_eq!(pool.offset(objects[127]), Some(127 * 32));
     assert_eq!(pool.offset(IovaRange { at: Iova(0x8000), len_bytes: 32 }), None);
     pool.give_back(objects[5]).unwrap();

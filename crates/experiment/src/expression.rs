@@ -1,4 +1,4 @@
-//! Arithmetic over figures: `0.5*(T5 + 3)`, `T7/T16`.
+//! Arithmetic over figures: `0.5*(T5 + 3)`, `T7/T16:remote`.
 
 /// The value of `text`, with IDs looked up by `value`.
 ///

@@ -1,6 +1,6 @@
 //! What a machine is.
 
-use crate::{Access, Discipline, Verb, Width};
+use crate::{Access, Discipline, Holder, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
 /// What was found when a machine was opened.
@@ -30,6 +30,9 @@ pub struct Facts {
     pub driver_width: Option<Width>,
     /// How its cores can share buffers of ordinary memory with devices; none where nobody knows what that takes.
     pub disciplines: Vec<Discipline>,
+    /// From whom its cores can be told to load a line of ordinary memory; none where nobody knows what that takes, or can say
+    /// who has one.
+    pub holders: Vec<Holder>,
 }
 
 impl Facts {

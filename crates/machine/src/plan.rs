@@ -1,8 +1,8 @@
 //! What is to be done, as data.
 
 use crate::{
-    Access, Channel, Clock, DmaCall, Fence, Handover, HostMemory, KernelCall, Lend, OnChannels, Relay, Transfer, Width,
-    WriteRead,
+    Access, Channel, Clock, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Lend, OnChannels, Relay,
+    Transfer, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -85,6 +85,8 @@ pub enum Op {
     Lend(Lend),
     /// Hands a buffer of ordinary memory to a device, or takes one over.
     Handover(Handover),
+    /// Loads from a line of ordinary memory that somebody else has, and waits for the bytes.
+    LoadFrom(Holder),
     /// Sends a message to the lane that receives on this channel.
     Send(Channel),
     /// Waits for the message of the same place in the sender's body and pass.
@@ -115,6 +117,7 @@ impl Op {
             Op::Relay(relay) => relay.bytes_of_pass(),
             Op::Dma(call) => call.transfer.bytes_of_pass(),
             Op::Handover(handover) => handover.bytes,
+            Op::LoadFrom(_) => Holder::LOAD_BYTES,
             Op::Fence(_)
             | Op::Map(_)
             | Op::FlushLines(_)

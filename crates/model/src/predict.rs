@@ -4,7 +4,7 @@ use crate::costs::{Costs, fence_alone};
 use crate::store::End;
 use crate::{dma_call, handover, load, relay, store, transfer};
 use lanemark_machine::{
-    Access, DmaCall, DriverCall, Fence, HostMemory, Lane, Op, Order, Plan, Socket, Span, Stream, Verb, Width,
+    Access, DmaCall, DriverCall, Fence, Holder, HostMemory, Lane, Op, Order, Plan, Socket, Span, Stream, Verb, Width,
 };
 use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
@@ -177,6 +177,11 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             let holds_for = "a range that is mapped and given back";
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
         }
+        [Op::LoadFrom(holder)] if plan.passes > 0 => {
+            let issue_ns = load_from(platform, *holder)?.as_ns() * plan.passes as f64;
+            let (bound, holds_for) = (Bound::ReadRoundTrip, "a core that waits for each line");
+            Some(Prediction { issue_ns, delivered_ns: issue_ns, bound, lead: f64::INFINITY, holds_for })
+        }
         [Op::Handover(shared)] => handover::predict(platform, shared, plan.passes, plan.warmup_passes),
         [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan.passes, written_by),
         [Op::OnChannels(dealt)] => {
@@ -187,6 +192,17 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),
         _ => None,
+    }
+}
+
+/// What a load waits for a line that somebody else has; `None` where nothing is known of it.
+fn load_from(platform: &Platform, holder: Holder) -> Option<Ticks> {
+    let loads = platform.loads();
+    match holder {
+        Holder::Memory => loads.memory,
+        Holder::RemoteMemory => loads.remote_memory,
+        Holder::Core => loads.core,
+        Holder::RemoteCore => loads.remote_core,
     }
 }
 

@@ -11,6 +11,7 @@ mod check;
 mod draft;
 mod fifos;
 mod iommu;
+mod loads;
 mod mailbox;
 pub mod memcpy;
 pub mod memory_type;
@@ -25,6 +26,7 @@ mod schema;
 pub mod spec;
 
 pub use draft::{Draft, Unknown};
+pub use loads::Loads;
 pub use mailbox::Mailbox;
 pub use msi_x::VectorTable;
 pub use param::{Origin, Param};

@@ -347,6 +347,14 @@ section! {
         cached_lines: u32 = Kind::Count(1, 1 << 20), default "512" because "a first-level data cache of 32 KiB";
         /// Latency of a load that hits the first-level cache.
         cached_load_ns: Ticks = Kind::Ns(1e6), unknown 0.5 to 5.0;
+        /// From a load to its bytes where no cache has the line, from memory of the core's socket; 0 for that of `coherence.read_ns`.
+        memory_load_ns: Ticks = Kind::Ns(1e6), default "0" because "[coherence] says it, where it is known", unknown 20.0 to 500.0;
+        /// The same from memory of the other socket; 0 where nothing is known of it.
+        remote_memory_load_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 50.0 to 1000.0;
+        /// The same of a line that another core of the socket has changed in its cache; 0 where nothing is known of it.
+        other_core_load_ns: Ticks = Kind::Ns(1e6), default "0" because "nothing is known of it", unknown 10.0 to 500.0;
+        /// The same of a line that a core of the other socket has changed in its cache; 0 where nothing is known of it.
+        remote_core_load_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 20.0 to 1000.0;
         /// SFENCE with nothing to wait for.
         sfence_ns: Ticks = Kind::Ns(1e6), unknown 1.0 to 50.0;
         /// LFENCE with nothing to wait for.

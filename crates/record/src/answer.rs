@@ -196,7 +196,7 @@ pub struct Way {
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `clock`, `kernel`, `wake`,
+    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
     /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
     /// flows go beside another, it is those that have), `dma_pages_4` for one that takes so many pages in turn, `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
     /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
@@ -239,6 +239,9 @@ impl Way {
             "poll" => f.write_str(" via driver, polling"),
             "alone" => f.write_str(" alone"),
             "memory" => f.write_str(" from memory"),
+            "remote_memory" => f.write_str(" from memory of the other socket"),
+            "core" => f.write_str(" from another core"),
+            "remote_core" => f.write_str(" from a core of the other socket"),
             "wake" => f.write_str(" that wakes a thread, one way"),
             how @ ("hot" | "cold" | "one_line" | "two_lines") => write!(f, ", {}", how.replace('_', " ")),
             "loads" => f.write_str(", loads"),

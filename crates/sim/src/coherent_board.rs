@@ -8,7 +8,8 @@
 //!
 //! It is driven by [`CoherentBoard::ask`], [`CoherentBoard::run_until`] and [`CoherentBoard::next_at`], or by one call that
 //! does all of that for one access: [`CoherentBoard::load`], [`CoherentBoard::device_write`] and the like. Bytes are real:
-//! what is stale shows in what is read. It is also a [`Backend`](lanemark_dma::Backend) of
+//! what is stale shows in what is read, and a processor can go past the caches
+//! ([`CoherentBoard::load_uncached`]). It is also a [`Backend`](lanemark_dma::Backend) of
 //! [`Domain`](lanemark_dma::Domain), which programs its page directory by the stores of a processor (`lending.rs`).
 //!
 //! ```
@@ -337,9 +338,8 @@ impl CoherentBoard {
     }
 
     fn done(&mut self, done: Option<Done>) {
-        if let Some(Done { ticket, at, data }) = done {
-            let bytes = self.whole(&data).to_vec();
-            self.answers.insert(ticket, Answer { at, bytes, fault: None });
+        if let Some(Done { ticket, at, data, len }) = done {
+            self.answers.insert(ticket, Answer { at, bytes: data[..len].to_vec(), fault: None });
         }
     }
 }

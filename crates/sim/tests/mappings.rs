@@ -1,7 +1,7 @@
 //! Do a device's bytes go where somebody mapped them, and nowhere else?
 
-use lanemark_dma::{Backend, BackendError, Buffer, Device, Domain, Invalidation, IovaRange, Lend, Mapping, Permission};
-use lanemark_dma::{Ranges, Space, Stale};
+use lanemark_dma::{AccessOrder, Backend, BackendError, Buddy, Buffer, Device, Domain, FreeList, Hints, Invalidation};
+use lanemark_dma::{IovaAllocator, IovaRange, Lend, Magazine, Mapping, Permission, Ranges, Sequential, Space, Stale};
 use lanemark_machine::{BusError, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::part::fault_queue::{FaultReason, TranslationFault};
@@ -24,10 +24,13 @@ fn platform(set: &[(&str, &str)]) -> Platform {
 }
 
 fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board> {
+    domain_by(Ranges::of_pages(Space::of_device(32).unwrap(), 16).unwrap(), platform, policy)
+}
+
+fn domain_by<A: IovaAllocator>(strategy: A, platform: &Platform, policy: Invalidation) -> Domain<A, Board> {
     let mut board = Board::new(platform).unwrap();
     board.lend_nothing().unwrap();
-    let ranges = Ranges::of_pages(Space::of_device(32).unwrap(), 16).unwrap();
-    let mut domain = Domain::new("test", ranges, board, policy).unwrap();
+    let mut domain = Domain::new("test", strategy, board, policy).unwrap();
     domain.attach("card").unwrap();
     domain
 }
@@ -37,10 +40,23 @@ fn domain(policy: Invalidation) -> Domain<Ranges, Board> {
 }
 
 /// Lends so many pages of the host from this one on.
-fn lend(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
+fn lend<A: IovaAllocator>(domain: &mut Domain<A, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
+    try_to_lend(domain, page, pages, permission).unwrap()
+}
+
+/// The same, or what was said.
+fn try_to_lend<A: IovaAllocator>(
+    domain: &mut Domain<A, Board>,
+    page: u64,
+    pages: u64,
+    permission: Permission,
+) -> Result<Mapping, String> {
     let at = domain.backend().lent_at() + page * PAGE;
     let now = domain.backend().now();
-    domain.map(&mut Buffer::new(HostPhys(at), pages * PAGE), Lend::new(Device(0), permission), now).unwrap()
+    let mut buffer = Buffer::new(HostPhys(at), pages * PAGE);
+    let mapped = domain.map(&mut buffer, Lend::new(Device(0), permission).hints(Hints::ONE_PIECE), now);
+    assert!(mapped.is_ok() || (buffer.at.0, buffer.len_bytes) == (at, pages * PAGE), "the buffer is as it was");
+    mapped.map_err(|error| error.to_string())
 }
 
 /// A card writes a few bytes to an address, and everything comes to its end.
@@ -429,4 +445,171 @@ fn a_transfer_that_writes_to_a_page_that_may_only_be_read_says_so() {
         assert_eq!(error.arrived[0].bytes, 512 * changed.len() as u64, "{said}");
         assert!(changed.iter().all(|piece| (8..128).contains(piece)), "{changed:?}");
     }
+}
+
+/// Pages of IOVAs, where there are few, and the first of them.
+const FEW: u64 = 16;
+const FIRST: u64 = 1 << 20;
+
+fn few() -> Space {
+    Space::between(Iova(FIRST), Iova(FIRST + FEW * PAGE - 1), PAGE).unwrap()
+}
+
+/// Lends page after page, from the first one of host memory on, until that is refused, and gives what was mapped and what was
+/// said. Each mapping leads to its page then, to the byte, and no other page of memory or of IOVAs to anything.
+fn lent_until_refused<A: IovaAllocator>(domain: &mut Domain<A, Board>) -> (Vec<Mapping>, String) {
+    let mut mapped = Vec::new();
+    let said = loop {
+        match try_to_lend(domain, mapped.len() as u64, 1, Permission::ReadWrite) {
+            Ok(mapping) => mapped.push(mapping),
+            Err(said) => break said,
+        }
+        assert!(mapped.len() as u64 <= FEW, "more pages than IOVAs");
+    };
+    let pages: Vec<(u64, Mapping)> = (0..).zip(mapped.iter().copied()).collect();
+    leads_there_and_nowhere_else(domain, &pages);
+    (mapped, said)
+}
+
+/// These pages of host memory are mapped like that, and nothing else is.
+fn leads_there_and_nowhere_else<A: IovaAllocator>(domain: &mut Domain<A, Board>, mapped: &[(u64, Mapping)]) {
+    let board = domain.backend_mut();
+    let mut meant = memory(board);
+    for (page, mapping) in mapped {
+        let bytes = format!("{page} by {}", mapping.iova());
+        let place = page * PAGE + 64 * (page % 7);
+        write(board, mapping.iova().0 + place % PAGE, bytes.as_bytes());
+        meant = with(meant, place, bytes.as_bytes());
+        let whole = &meant[(page * PAGE) as usize..((page + 1) * PAGE) as usize];
+        assert_eq!(read(board, mapping.iova(), PAGE).as_deref(), Some(whole));
+    }
+    assert!(board.take_translation_fault().is_none());
+    let is_mapped = |at: u64| mapped.iter().any(|(_, mapping)| mapping.iova().0 == at);
+    for at in (FIRST - PAGE..=FIRST + FEW * PAGE).step_by(PAGE as usize).filter(|at| !is_mapped(*at)) {
+        write(board, at, b"gone");
+        assert_eq!(board.take_translation_fault().map(|fault| fault.reason), Some(FaultReason::NotMapped), "{at:#x}");
+    }
+    assert!(memory(board) == meant);
+}
+
+/// One device takes all the IOVAs there are; `of_one` pages of them by each mapping of one page.
+fn exhausts<A: IovaAllocator>(strategy: A, order: AccessOrder, of_one: u64) {
+    let name = strategy.name();
+    let mut domain = domain_by(strategy, &platform(&[]), Invalidation::Strict);
+    if order == AccessOrder::Sequential {
+        domain.set_order(Device(0), order).unwrap();
+    }
+    let (mut mapped, said) = lent_until_refused(&mut domain);
+    assert_eq!(mapped.len() as u64, FEW / of_one, "{name}");
+    let meant = format!(
+        "test: {name} has no IOVA for card: 4096 B in a row are wanted, 0 B are free, and the longest piece of them has 0 B; \
+         unmap something, or take a longer space"
+    );
+    assert_eq!(said, meant);
+    // One is taken back, and another page gets its IOVA.
+    let gone = mapped.remove(3);
+    domain.unmap(gone, Ticks::ZERO).unwrap();
+    let next = lend(&mut domain, 40, 1, Permission::ReadWrite);
+    assert_eq!(next.iova(), gone.iova(), "{name}");
+    assert_eq!(try_to_lend(&mut domain, 41, 1, Permission::Read), Err(meant));
+    let stay = (0..).filter(|page| *page != 3).zip(mapped.iter().copied()).chain([(40, next)]);
+    leads_there_and_nowhere_else(&mut domain, &stay.collect::<Vec<_>>());
+    // All that is mapped can be taken back.
+    mapped.into_iter().chain([next]).for_each(|mapping| domain.unmap(mapping, Ticks::ZERO).unwrap());
+    leads_there_and_nowhere_else(&mut domain, &[]);
+}
+
+#[test]
+fn a_device_that_has_taken_all_iovas_is_told_so_and_what_it_has_stays_and_the_next_that_is_taken_back_serves_again() {
+    exhausts(FreeList::new(few()), AccessOrder::Any, 1);
+    exhausts(Buddy::new(few()), AccessOrder::Any, 1);
+    exhausts(Magazine::new(few(), 2).unwrap().core(1).unwrap(), AccessOrder::Any, 1);
+    let ranges = || Ranges::of_pages(few(), 4).unwrap();
+    exhausts(ranges(), AccessOrder::Any, 4);
+    exhausts(Sequential::new(ranges()).unwrap(), AccessOrder::Any, 4);
+    exhausts(Sequential::new(ranges()).unwrap(), AccessOrder::Sequential, 1);
+}
+
+/// Every second page is taken back: there is room, and no hole of two pages until a neighbour goes.
+fn scatters<A: IovaAllocator>(strategy: A, order: AccessOrder) {
+    let name = strategy.name();
+    let mut domain = domain_by(strategy, &platform(&[]), Invalidation::Strict);
+    if order == AccessOrder::Sequential {
+        domain.set_order(Device(0), order).unwrap();
+    }
+    let (mapped, _) = lent_until_refused(&mut domain);
+    let (goes, stays): (Vec<_>, Vec<_>) = (0..).zip(mapped).partition(|(page, _)| page % 2 == 0);
+    for (_, mapping) in goes {
+        domain.unmap(mapping, Ticks::ZERO).unwrap();
+    }
+    let said = try_to_lend(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
+    let meant =
+        "8192 B in a row are wanted, 32768 B are free, and the longest piece of them has 4096 B; unmap something";
+    assert!(said.contains(&format!("{name} has no IOVA for card: {meant}")), "{said}");
+    leads_there_and_nowhere_else(&mut domain, &stays);
+    domain.unmap(stays[0].1, Ticks::ZERO).unwrap();
+    let two = lend(&mut domain, 50, 2, Permission::ReadWrite);
+    let board = domain.backend_mut();
+    let before = memory(board);
+    write(board, two.iova().0 + PAGE - 4, b"over two pages");
+    assert!(memory(board) == with(before, 51 * PAGE - 4, b"over two pages"), "{name}");
+}
+
+#[test]
+fn iovas_that_are_free_in_pieces_too_short_are_counted_and_the_longest_piece_is_named() {
+    scatters(FreeList::new(few()), AccessOrder::Any);
+    scatters(Buddy::new(few()), AccessOrder::Any);
+    scatters(Magazine::new(few(), 2).unwrap().core(0).unwrap(), AccessOrder::Any);
+    scatters(Sequential::new(Ranges::of_pages(few(), 4).unwrap()).unwrap(), AccessOrder::Sequential);
+}
+
+#[test]
+fn iovas_that_wait_for_their_invalidation_are_not_missed() {
+    let longest = Ticks::whole_ns(1_000_000_000);
+    let policy = Invalidation::Deferred { entries: 64, longest };
+    let mut domain = domain_by(FreeList::new(few()), &platform(&[]), policy);
+    let (mapped, _) = lent_until_refused(&mut domain);
+    for mapping in mapped {
+        domain.unmap(mapping, Ticks::ZERO).unwrap();
+    }
+    let again = lend(&mut domain, 20, FEW, Permission::ReadWrite);
+    let board = domain.backend_mut();
+    let before = memory(board);
+    write(board, again.iova().0, b"through no stale entry");
+    assert!(memory(board) == with(before, 20 * PAGE, b"through no stale entry"));
+}
+
+#[test]
+fn of_a_buffer_with_a_page_that_cannot_be_pinned_nothing_stays_mapped_and_the_page_is_named() {
+    let len = platform(&[]).memory.as_ref().unwrap().size_bytes.value;
+    let beyond = |domain: &Domain<FreeList, Board>| domain.backend().lent_at() + len;
+    let mut domain = domain_by(FreeList::new(few()), &platform(&[]), Invalidation::Strict);
+    let kept = lend(&mut domain, 7, 1, Permission::ReadWrite);
+    let names = |said: String, page: u64| {
+        assert!(said.contains("test: IOMMU of the board, mapping"), "{said}");
+        let meant = format!("the page at {page:#x} cannot be pinned: it is not of the {len} B of memory from");
+        assert!(said.contains(&meant), "{said}, and not {meant}");
+    };
+    // In a row: the third of four pages is the first beyond the end.
+    let said = try_to_lend(&mut domain, len / PAGE - 2, 4, Permission::ReadWrite).unwrap_err();
+    names(said, beyond(&domain));
+    leads_there_and_nowhere_else(&mut domain, &[(7, kept)]);
+    // Scattered: two are mapped before the one that cannot be.
+    let at = domain.backend().lent_at();
+    let pages = [HostPhys(at + 9 * PAGE), HostPhys(at + 3 * PAGE), HostPhys(beyond(&domain) + PAGE), HostPhys(at)];
+    let lend_all = Lend::new(Device(0), Permission::ReadWrite);
+    let said = domain.map_scattered(&pages, lend_all, Ticks::ZERO).unwrap_err().to_string();
+    names(said, beyond(&domain) + PAGE);
+    assert_eq!(domain.live_mappings(), 1);
+    leads_there_and_nowhere_else(&mut domain, &[(7, kept)]);
+    // Below memory.
+    let below = Buffer::new(HostPhys(at - PAGE), 2 * PAGE);
+    names(domain.map_all(below, lend_all, Ticks::ZERO).unwrap_err().to_string(), at - PAGE);
+    // The next takes all IOVAs but the one that is out: none was lost on the way.
+    let next = lend(&mut domain, 20, FEW - 1, Permission::ReadWrite);
+    assert_eq!(next.iova().0, kept.iova().0 + PAGE);
+    let board = domain.backend_mut();
+    let before = memory(board);
+    write(board, next.iova().0 + (FEW - 1) * PAGE - 4, b"last");
+    assert!(memory(board) == with(before, (20 + FEW - 1) * PAGE - 4, b"last"));
 }

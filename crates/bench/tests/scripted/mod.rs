@@ -44,6 +44,7 @@ impl Scripted {
             dma: None,
             driver_width: Some(Width::B8),
             disciplines: vec![],
+            holders: vec![],
         };
         let script = Box::new(script);
         Scripted { facts, script, played: 0, runs: Vec::new(), interrupted_at_run: None, refused_bytes: None }

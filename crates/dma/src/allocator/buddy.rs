@@ -48,6 +48,13 @@ impl Buddy {
         Some(first)
     }
 
+    /// There is no block for it.
+    pub(super) fn exhausted(&self, ask: Ask) -> AllocError {
+        let blocks = || self.blocks.iter().zip(0..).filter(|(firsts, _)| !firsts.is_empty());
+        let free = blocks().map(|(firsts, order)| (firsts.len() as u64) << order).sum();
+        ask.exhausted(self.space.page_bytes(), free, blocks().map(|(_, order)| 1 << order).max().unwrap_or(0))
+    }
+
     /// The block of 2^`order` pages at `first` comes back; false if some of it was not out.
     pub(super) fn put(&mut self, first: u64, order: u32) -> bool {
         let last = first + ((1 << order) - 1);
@@ -100,7 +107,7 @@ impl IovaAllocator for Buddy {
 
     fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
         let order = self.order(ask)?;
-        let first = self.take(order).ok_or(AllocError::Exhausted { len_bytes: ask.len_bytes })?;
+        let first = self.take(order).ok_or_else(|| self.exhausted(ask))?;
         Ok(self.range(first, order))
     }
 

@@ -50,7 +50,10 @@ impl IovaAllocator for FreeList {
             let first = hole.checked_next_multiple_of(wanted.align)?;
             (first - hole + wanted.count <= pages).then_some((hole, pages, first))
         });
-        let (hole, pages, first) = fits.ok_or(AllocError::Exhausted { len_bytes: ask.len_bytes })?;
+        let (hole, pages, first) = fits.ok_or_else(|| {
+            let (free, longest) = (self.holes.values().sum(), self.holes.values().max());
+            ask.exhausted(self.space.page_bytes(), free, longest.copied().unwrap_or(0))
+        })?;
         self.holes.remove(&hole);
         let (end, hole_end) = (first + wanted.count, hole + pages);
         if first > hole {

@@ -245,7 +245,8 @@ impl Magazine {
             self.empty();
             first = locked(&self.depot).buddy.take(order);
         }
-        first.map(|first| self.range(first, order)).ok_or(AllocError::Exhausted { len_bytes: ask.len_bytes })
+        // What other cores have taken back meanwhile is counted again when it is asked for again.
+        first.map(|first| self.range(first, order)).ok_or_else(|| locked(&self.depot).buddy.exhausted(ask))
     }
 
     /// Everything in magazines goes back to the buddies. One core is held after the other, so nobody waits long.

@@ -94,6 +94,26 @@ impl Ask {
     pub const fn bytes(device: Device, len_bytes: u64) -> Ask {
         Ask { device, len_bytes, align: Align::PAGE }
     }
+
+    /// It cannot be had: so many pages of `page_bytes` are free, and so many of them in a row.
+    const fn exhausted(self, page_bytes: u64, free: u64, longest: u64) -> AllocError {
+        AllocError::Exhausted {
+            len_bytes: self.len_bytes,
+            align_bytes: self.align.bytes(),
+            // All there is is one byte more than can be said.
+            free_bytes: free.saturating_mul(page_bytes),
+            longest_bytes: longest.saturating_mul(page_bytes),
+        }
+    }
+}
+
+/// Where something starts, as words; nothing where any byte will do.
+struct At(u64);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 > 1 { write!(f, " at a multiple of {} B", self.0) } else { Ok(()) }
+    }
 }
 
 /// In which order a device uses the buffers that are lent to it.
@@ -120,10 +140,19 @@ pub enum Purge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AllocError {
     /// Nothing that long is free.
-    #[error("no {len_bytes} B are free in a row; unmap something, or take a longer space")]
+    #[error(
+        "{len_bytes} B in a row{} are wanted, {free_bytes} B are free, and the longest piece of them has {longest_bytes} B; unmap something, or take a longer space",
+        At(*align_bytes)
+    )]
     Exhausted {
         /// What was asked for.
         len_bytes: u64,
+        /// What its start was to be a multiple of.
+        align_bytes: u64,
+        /// What is free for whoever asked: in all, without what waits for its invalidation.
+        free_bytes: u64,
+        /// The most that is free in a row, as the strategy hands it out.
+        longest_bytes: u64,
     },
     /// Longer than this strategy ever gives.
     #[error("{len_bytes} B in a row are more than the {longest_bytes} B this strategy gives; map in pieces")]

@@ -66,7 +66,10 @@ impl Pool {
     #[inline]
     pub fn take(&mut self) -> Result<IovaRange, AllocError> {
         let len_bytes = self.space.page_bytes();
-        let object = self.free.take_lowest().ok_or(AllocError::Exhausted { len_bytes })?;
+        let object = self
+            .free
+            .take_lowest()
+            .ok_or_else(|| Ask::bytes(Device::default(), len_bytes).exhausted(len_bytes, 0, 0))?;
         Ok(IovaRange { at: Iova(self.first + ((object as u64) << self.space.page_bits())), len_bytes })
     }
 

@@ -81,7 +81,9 @@ impl Ranges {
             .collect();
         let range_bits = space.page_bits() + pages.trailing_zeros();
         let (Some(&(first, _)), Some(&(_, end))) = (whole.first(), whole.last()) else {
-            return Err(AllocError::Exhausted { len_bytes: 1 << range_bits });
+            let longest = space.free_spans().iter().map(|span| span.pages).max().unwrap_or(0);
+            let range = Ask::bytes(Device::default(), 1 << range_bits);
+            return Err(range.exhausted(space.page_bytes(), space.free_pages(), longest));
         };
         if end - first > Ranges::MOST {
             return Err(AllocError::TooMany { what: "ranges", wanted: end - first, most: Ranges::MOST });
@@ -184,8 +186,10 @@ impl Ranges {
         let place = (self.first.next_multiple_of(step)..len)
             .step_by(usize::try_from(step).unwrap_or(usize::MAX))
             .find(|place| self.free.is_free(self.number(Iova(place << self.range_bits))));
-        let number =
-            self.number(Iova(place.ok_or(AllocError::Exhausted { len_bytes: ask.len_bytes })? << self.range_bits));
+        // Where nothing is aligned like that, ranges may be free.
+        let free = self.free_ranges();
+        let place = place.ok_or_else(|| ask.exhausted(self.range_bytes, free, free.min(1)))?;
+        let number = self.number(Iova(place << self.range_bits));
         self.free.take(number);
         Ok(self.range(number))
     }
@@ -226,7 +230,7 @@ impl IovaAllocator for Ranges {
         }
         match self.free.take_lowest() {
             Some(number) => Ok(self.range(number)),
-            None => Err(AllocError::Exhausted { len_bytes: ask.len_bytes }),
+            None => Err(ask.exhausted(self.range_bytes, 0, 0)),
         }
     }
 

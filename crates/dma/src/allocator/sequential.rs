@@ -96,9 +96,26 @@ impl Sequential {
         (offset < self.ranges.range_bytes()).then_some(slot)
     }
 
+    /// What a device has free where no range is left for it: in its own.
+    #[cold]
+    fn exhausted(&self, ask: Ask) -> AllocError {
+        let open = self.owner(ask.device).map(|owner| owner.open.iter()).into_iter().flatten();
+        let masks = open.map(|slot| self.kept[*slot as usize].free);
+        let run =
+            |free: u64| (1..=64).rev().find(|count| Sequential::run(free, Pages { count: *count, align: 1 }).is_some());
+        let (mut free, mut longest) = (0, 0);
+        for mask in masks {
+            free += u64::from(mask.count_ones());
+            longest = longest.max(run(mask).unwrap_or(0));
+        }
+        ask.exhausted(self.space().page_bytes(), free, longest)
+    }
+
     /// One more range for a device.
-    fn gain(&mut self, device: Device) -> Result<u32, AllocError> {
-        let range = self.ranges.alloc(Ask::bytes(device, self.ranges.range_bytes()))?;
+    fn gain(&mut self, ask: Ask) -> Result<u32, AllocError> {
+        let device = ask.device;
+        let whole = Ask::bytes(device, self.ranges.range_bytes());
+        let range = self.ranges.alloc(whole).map_err(|_| self.exhausted(ask))?;
         let kept = Kept { range, owner: device, free: self.all_free, starts: 0 };
         let slot = if let Some(slot) = self.unused.pop() {
             self.kept[slot as usize] = kept;
@@ -161,7 +178,7 @@ impl IovaAllocator for Sequential {
         let (at, slot, first) = if let Some(found) = found {
             found
         } else {
-            let slot = self.gain(ask.device)?;
+            let slot = self.gain(ask)?;
             (self.devices[ask.device.0 as usize].open.len() - 1, slot, 0)
         };
         let kept = &mut self.kept[slot as usize];

@@ -391,6 +391,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         dma: None,
         driver_width: Some(Width::B8),
         disciplines: disciplines(),
+        holders: vec![],
     }
 }
 

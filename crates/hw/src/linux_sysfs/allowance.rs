@@ -152,5 +152,6 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
         dma: None,
         driver_width: None,
         disciplines: vec![],
+        holders: vec![],
     }
 }

@@ -421,6 +421,7 @@ fn name(op: &Op) -> &'static str {
         Op::Kernel(_) => "kernel call",
         Op::Lend(_) => "memory that is lent",
         Op::Handover(_) => "memory that is shared with a device",
+        Op::LoadFrom(_) => "a load of a line that somebody is said to have",
         Op::Send(_) => "send",
         Op::Receive(_) => "receive",
         Op::Transfer(_) => "transfer by a card",

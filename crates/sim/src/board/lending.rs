@@ -189,14 +189,15 @@ impl Board {
         let (page_bytes, now, permission) = (self.page_bytes(), self.now, attributes.permission());
         let (lent, len) = self.iommu.as_ref().map_or((0, 0), Iommu::lent);
         let bytes = (pages.end - pages.start) * page_bytes;
-        let because = match memory.0.checked_sub(lent) {
-            Some(offset) if offset <= len && bytes <= len - offset => None,
-            _ => Some(format!("it is not of the {len} B of memory from {lent:#x} on")),
-        };
-        let because = because.or_else(|| {
-            (!memory.0.is_multiple_of(page_bytes)).then(|| format!("no page of {page_bytes} B begins there"))
-        });
-        if let Some(because) = because {
+        let within = memory.0.checked_sub(lent).filter(|offset| *offset < len).map_or(0, |offset| len - offset);
+        if within < bytes {
+            // The first page of which not all is there.
+            let at = memory.0 + within / page_bytes * page_bytes;
+            let because = format!("it is not of the {len} B of memory from {lent:#x} on");
+            return Err(BackendError::Pin { at, because });
+        }
+        if !memory.0.is_multiple_of(page_bytes) {
+            let because = format!("no page of {page_bytes} B begins there");
             return Err(BackendError::Pin { at: memory.0, because });
         }
         if let Some(table) = self.table_of_its_own()?.table_mut(now) {

@@ -4,7 +4,7 @@ use super::CoherentBoard;
 use crate::part::adapter_tlb::{Command, PAGE_BYTES, PageEntry};
 use crate::part::bus::{Line, MOST_LINE_BYTES};
 use crate::part::io_adapter::{Fault, LEAST_BYTES};
-use crate::part::processor::Act;
+use crate::part::processor::{Act, MOST_UNCACHED_BYTES};
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
 /// What somebody is to do. Each of them does one thing after the other, as it is asked.
@@ -24,6 +24,24 @@ pub enum Request {
         /// From where on.
         at: HostVirt,
         /// What.
+        data: Vec<u8>,
+    },
+    /// A processor reads bytes from memory, past all caches; they are the answer.
+    LoadUncached {
+        /// Which processor.
+        processor: usize,
+        /// From where on: a multiple of their number.
+        at: HostVirt,
+        /// How many: a power of two, up to [`MOST_UNCACHED_BYTES`].
+        len_bytes: usize,
+    },
+    /// A processor writes bytes to memory, past all caches, which keep what they have.
+    StoreUncached {
+        /// Which processor.
+        processor: usize,
+        /// From where on: a multiple of their number.
+        at: HostVirt,
+        /// What: as many bytes as are loaded at once.
         data: Vec<u8>,
     },
     /// A processor has the line with this byte flushed from all caches: what is dirty goes to memory.
@@ -83,7 +101,7 @@ pub struct Ticket(u64);
 pub struct Answer {
     /// When whoever was asked is done with it.
     pub at: Ticks,
-    /// What was read: a line by a processor, words by a device.
+    /// What was read: a line by a processor, or what it read past the caches; words by a device.
     pub bytes: Vec<u8>,
     /// What stopped a device.
     pub fault: Option<Fault>,
@@ -114,6 +132,16 @@ pub enum NoAccess {
     /// A processor's access in two lines.
     #[error("{len_bytes} B at {at} are in two lines; ask for each by itself")]
     TwoLines {
+        /// From where on.
+        at: HostVirt,
+        /// How many.
+        len_bytes: usize,
+    },
+    /// What a processor moves past the caches is no number.
+    #[error(
+        "{len_bytes} B at {at} past the caches: an access is 1, 2, 4 or {MOST_UNCACHED_BYTES} B at a multiple of that"
+    )]
+    NoNumber {
         /// From where on.
         at: HostVirt,
         /// How many.
@@ -219,6 +247,15 @@ impl CoherentBoard {
                 line[first..first + len].copy_from_slice(&data);
                 (processor, at, Act::Store { at: first, len, data: line })
             }
+            Request::LoadUncached { processor, at, len_bytes } => {
+                (processor, at, Act::LoadUncached { at: self.uncached(at, len_bytes)?, len: len_bytes })
+            }
+            Request::StoreUncached { processor, at, data } => {
+                let (first, len) = (self.uncached(at, data.len())?, data.len());
+                let mut line = [0; MOST_LINE_BYTES];
+                line[first..first + len].copy_from_slice(&data);
+                (processor, at, Act::StoreUncached { at: first, len, data: line })
+            }
             Request::Command { processor, command } => (processor, HostVirt(0), Act::Command(command)),
             Request::DeviceRead { device, at, len_bytes } => {
                 self.device_may(device, at, len_bytes)?;
@@ -245,6 +282,15 @@ impl CoherentBoard {
         }
         asked.ask(ticket, line, act);
         Ok(self.asked(processor))
+    }
+
+    /// Which byte of its line is the first of an access that goes past the caches.
+    fn uncached(&self, at: HostVirt, len_bytes: usize) -> Result<usize, NoAccess> {
+        let is_number = len_bytes.is_power_of_two() && len_bytes <= MOST_UNCACHED_BYTES;
+        if !is_number || !at.0.is_multiple_of(len_bytes as u64) {
+            return Err(NoAccess::NoNumber { at, len_bytes });
+        }
+        Ok((at.0 % self.spec.adapter.line_bytes) as usize)
     }
 
     fn device_may(&self, device: usize, at: Iova, len_bytes: usize) -> Result<(), NoAccess> {
@@ -356,6 +402,36 @@ impl CoherentBoard {
         Ok(took)
     }
 
+    /// A processor reads past all caches, as through a mapping that is not cached: by the longest accesses that go. Gives how
+    /// long it took.
+    ///
+    /// # Errors
+    /// [`NoAccess`]; what is before the bytes it names has been read.
+    pub fn load_uncached(&mut self, processor: usize, at: HostVirt, into: &mut [u8]) -> Result<Ticks, NoAccess> {
+        let mut took = Ticks::ZERO;
+        for (done, len_bytes) in numbers(at, into.len()) {
+            let at = HostVirt(at.0.wrapping_add(done as u64));
+            let (time, bytes) = self.at_once(Request::LoadUncached { processor, at, len_bytes })?;
+            into[done..done + len_bytes].copy_from_slice(&bytes);
+            took += time;
+        }
+        Ok(took)
+    }
+
+    /// A processor writes past all caches, as through a mapping that is not cached: by the longest accesses that go. Gives
+    /// how long it took.
+    ///
+    /// # Errors
+    /// [`NoAccess`]; what is before the bytes it names has been written.
+    pub fn store_uncached(&mut self, processor: usize, at: HostVirt, data: &[u8]) -> Result<Ticks, NoAccess> {
+        let mut took = Ticks::ZERO;
+        for (done, len) in numbers(at, data.len()) {
+            let at = HostVirt(at.0.wrapping_add(done as u64));
+            took += self.at_once(Request::StoreUncached { processor, at, data: data[done..done + len].to_vec() })?.0;
+        }
+        Ok(took)
+    }
+
     /// A processor has the lines with these bytes flushed from all caches. Gives how long it took.
     ///
     /// # Errors
@@ -417,5 +493,85 @@ impl CoherentBoard {
     /// [`NoAccess`].
     pub fn command(&mut self, processor: usize, command: Command) -> Result<Ticks, NoAccess> {
         Ok(self.at_once(Request::Command { processor, command })?.0)
+    }
+}
+
+/// The fewest accesses that go past the caches for bytes from `at` on: where in the bytes, and how many.
+fn numbers(at: HostVirt, len_bytes: usize) -> Vec<(usize, usize)> {
+    let (mut done, mut numbers) = (0, Vec::new());
+    while done < len_bytes {
+        let aligned = at.0.wrapping_add(done as u64).trailing_zeros().min(MOST_UNCACHED_BYTES.trailing_zeros());
+        let len = (1 << aligned).min(1 << (len_bytes - done).ilog2());
+        numbers.push((done, len));
+        done += len;
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherent_board::Spec;
+    use crate::part::bus::Kind;
+
+    const AT: HostVirt = HostVirt(0x2_5000);
+
+    fn board() -> CoherentBoard {
+        let mut spec = Spec::not_coherent(true);
+        // A short directory, so that boards are built soon.
+        spec.adapter.tlb.block_bits = 1;
+        CoherentBoard::new(spec).unwrap()
+    }
+
+    #[test]
+    fn an_access_past_the_caches_leaves_none_a_line_and_each_what_it_has() {
+        let mut board = board();
+        board.store(0, AT, &[1; 32]).unwrap();
+        board.store_uncached(1, AT, &[2; 32]).unwrap();
+        let mut seen = [0; 32];
+        board.load_uncached(1, AT, &mut seen).unwrap();
+        assert_eq!(seen, [2; 32], "memory has it");
+        assert!(board.processor(1).unwrap().cache().state(board.line_of(AT)).is_none());
+        board.load(0, AT, &mut seen).unwrap();
+        assert_eq!(seen, [1; 32], "a cache that has the line has not looked");
+        board.flush(0, AT, 32).unwrap();
+        board.load_uncached(0, AT, &mut seen).unwrap();
+        assert_eq!(seen, [1; 32], "and writes it over what went past");
+        assert_eq!([Kind::Read(8), Kind::Write(8)].map(|kind| board.bus().count(kind)), [8, 4]);
+    }
+
+    #[test]
+    fn bytes_go_past_the_caches_by_the_longest_accesses_and_no_byte_beside_them_changes() {
+        let mut board = board();
+        board.store_uncached(0, AT, &[0; 40]).unwrap();
+        let at = HostVirt(AT.0 + 3);
+        assert_eq!(numbers(at, 30), [(0, 1), (1, 4), (5, 8), (13, 8), (21, 8), (29, 1)]);
+        let data: Vec<u8> = (1..=30).collect();
+        board.store_uncached(0, at, &data).unwrap();
+        let mut seen = [0xff; 40];
+        board.load_uncached(1, AT, &mut seen).unwrap();
+        assert_eq!(seen, *[&[0; 3][..], &data, &[0; 7]].concat());
+        let mut part = [0; 30];
+        board.load_uncached(1, at, &mut part).unwrap();
+        assert_eq!(part, *data);
+        assert_eq!(numbers(AT, 0), []);
+    }
+
+    #[test]
+    fn an_access_past_the_caches_is_one_number_where_numbers_are() {
+        let mut board = board();
+        let mut ask = |at: u64, len_bytes: usize| {
+            let at = HostVirt(AT.0 + at);
+            let (load, store) = (
+                Request::LoadUncached { processor: 0, at, len_bytes },
+                Request::StoreUncached { processor: 0, at, data: vec![0; len_bytes] },
+            );
+            let refused = Err(NoAccess::NoNumber { at, len_bytes });
+            let asked = [board.ask(load), board.ask(store)].map(|asked| asked.map(drop));
+            assert!(asked == [Ok(()); 2] || asked == [refused; 2], "{asked:?}");
+            asked[0].is_ok()
+        };
+        assert!(ask(0, 8) && ask(24, 8) && ask(4, 4) && ask(6, 2) && ask(7, 1));
+        assert!(!ask(0, 16) && !ask(0, 0) && !ask(0, 3) && !ask(4, 8) && !ask(1, 2));
     }
 }

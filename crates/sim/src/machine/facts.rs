@@ -2,7 +2,8 @@
 
 use super::relay::CHANNELS;
 use crate::part::own_memory::disciplines;
-use lanemark_machine::{Access, CacheFacts, Clockwork, DmaFacts, Facts, Region, RegionKind, Width};
+use crate::part::program::load_from;
+use lanemark_machine::{Access, CacheFacts, Clockwork, DmaFacts, Facts, Holder, Region, RegionKind, Width};
 use lanemark_platform::{Memory, Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -63,6 +64,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
             relays_at: relays_at(platform),
         }),
         disciplines: disciplines(platform),
+        holders: Holder::ALL.into_iter().filter(|holder| load_from(&platform.loads(), *holder).is_some()).collect(),
         driver_width: platform.driver.as_ref().and_then(|driver| {
             Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
         }),

@@ -2,7 +2,7 @@
 
 use super::{SimulatedMachine, span_of};
 use lanemark_machine::{
-    Access, Descriptors, DmaCall, Handover, HostMemory, OnChannels, Op, Partner, Plan, Socket, Span, Transfer,
+    Access, Descriptors, DmaCall, Handover, Holder, HostMemory, OnChannels, Op, Partner, Plan, Socket, Span, Transfer,
     Unsupported, Verb, Width, WriteRead,
 };
 use lanemark_platform::{Mailbox, PeerWay};
@@ -65,6 +65,17 @@ impl SimulatedMachine {
                 Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))
             }
             Op::Handover(handover) => self.check_handover(handover),
+            Op::LoadFrom(holder) if self.facts.holders.contains(holder) => Ok(()),
+            Op::LoadFrom(holder) => {
+                let key = match holder {
+                    Holder::Memory => "memory_load_ns",
+                    Holder::RemoteMemory => "remote_memory_load_ns",
+                    Holder::Core => "other_core_load_ns",
+                    Holder::RemoteCore => "remote_core_load_ns",
+                };
+                Err(self
+                    .unsupported(format!("a load from {holder}"), format!("core.{key} is 0: nothing is known of it")))
+            }
             Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
             Op::Transfer(transfer) => self.check_transfer(transfer),
             Op::WriteRead(pairs) => self.check_pairs(pairs),

@@ -156,6 +156,12 @@ impl Transaction {
     pub const fn of(kind: Kind, line: Line) -> Transaction {
         Transaction { kind, line, coherent: true, at: 0, data: [0; MOST_LINE_BYTES], command: None }
     }
+
+    /// The same, which no cache looks at.
+    #[must_use]
+    pub const fn past_caches(kind: Kind, line: Line) -> Transaction {
+        Transaction { coherent: false, ..Transaction::of(kind, line) }
+    }
 }
 
 /// What a cache says of a line that somebody else asks for.

@@ -331,6 +331,10 @@ impl Core {
                 Core::after(now, span)
             }
             Instruction::Pause(span) => Core::after(now, span),
+            Instruction::LoadFrom(span) => {
+                self.waits[Cause::ReadRoundTrip.index()] += span;
+                Core::after(now, span)
+            }
             Instruction::Work(span) => {
                 self.waits[Cause::Driver.index()] += span;
                 Core::after(now, span)

@@ -1,4 +1,5 @@
-//! A processor on a bus: loads, stores, flushes, purges and prefetches of lines, one after the other.
+//! A processor on a bus: loads, stores, flushes, purges and prefetches of lines, and loads and stores of words that go past
+//! all caches, one after the other.
 //!
 //! Ports: [`Processor::ask`] takes what it is to do, [`Processor::want`] says what it needs next, [`Processor::take`] gives
 //! it what the bus did for it, and [`Processor::hit`] is what it does alone.
@@ -10,6 +11,9 @@ use crate::part::bus::{Kind, Line, LineBytes, Transaction};
 use crate::part::processor_cache::{self, LineState, ProcessorCache};
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
+
+/// The most bytes of an access that goes past the caches: a double word.
+pub const MOST_UNCACHED_BYTES: usize = 8;
 
 /// What never changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +33,23 @@ pub enum Act {
     Load,
     /// Writes bytes of a line: so many, from byte `at` on, each at its place in `data`.
     Store {
+        /// The first.
+        at: usize,
+        /// How many.
+        len: usize,
+        /// The bytes.
+        data: LineBytes,
+    },
+    /// Reads so many bytes of a line, from byte `at` on, as memory has them: no cache looks, its own neither.
+    LoadUncached {
+        /// The first.
+        at: usize,
+        /// How many.
+        len: usize,
+    },
+    /// Writes bytes of a line to memory; whoever has the line keeps what it has. Memory is assumed to take so few bytes: what is
+    /// published of writes that are shorter than half a line is of the I/O adapter.
+    StoreUncached {
         /// The first.
         at: usize,
         /// How many.
@@ -75,8 +96,10 @@ pub struct Done {
     pub ticket: u64,
     /// From when on whoever asked knows.
     pub at: Ticks,
-    /// The line, of a load.
+    /// What was loaded, from its first byte on.
     pub data: LineBytes,
+    /// How many bytes that is: a line, or what was loaded past the caches.
+    pub len: usize,
 }
 
 /// What the bus did for a master.
@@ -142,10 +165,17 @@ impl Processor {
             (Act::Purge, _) => Kind::Purge,
             (Act::Command(command), _) => {
                 return Want::Bus(Transaction {
-                    coherent: false,
                     command: Some(*command),
-                    ..Transaction::of(Kind::Write(4), *line)
+                    ..Transaction::past_caches(Kind::Write(4), *line)
                 });
+            }
+            (Act::LoadUncached { at, len }, _) => {
+                let kind = Kind::Read(*len as u64);
+                return Want::Bus(Transaction { at: *at, ..Transaction::past_caches(kind, *line) });
+            }
+            (Act::StoreUncached { at, len, data }, _) => {
+                let kind = Kind::Write(*len as u64);
+                return Want::Bus(Transaction { at: *at, data: *data, ..Transaction::past_caches(kind, *line) });
             }
             (Act::Load | Act::Prefetch, Some(_)) | (Act::Store { .. }, Some(LineState::Private | LineState::Dirty)) => {
                 return Want::Hit;
@@ -163,14 +193,15 @@ impl Processor {
     /// It does what it needs no bus for.
     pub fn hit(&mut self, now: Ticks) -> Option<Done> {
         let is_free = self.queue.front().is_some_and(|asked| asked.act == Act::Prefetch);
-        self.finish(if is_free { now } else { now + self.spec.hit })
+        self.finish(if is_free { now } else { now + self.spec.hit }, None)
     }
 
     /// The bus did for it what it [wanted](Processor::want).
     pub fn take(&mut self, transaction: &Transaction, granted: Granted) -> Option<Done> {
         self.busy = granted.at;
         match transaction.kind {
-            Kind::Write(_) if transaction.command.is_none() => {
+            _ if !transaction.coherent => return self.finish(granted.at, Some(granted.data)),
+            Kind::Write(_) => {
                 self.cache.forget(transaction.line);
                 return None;
             }
@@ -180,9 +211,9 @@ impl Processor {
                 self.cache.fill(transaction.line, state, granted.data);
                 self.read_ahead(transaction.line);
             }
-            Kind::Write(_) | Kind::WritePurge(_) | Kind::Flush | Kind::Purge => {}
+            Kind::WritePurge(_) | Kind::Flush | Kind::Purge => {}
         }
-        self.finish(granted.at)
+        self.finish(granted.at, None)
     }
 
     /// A line was fetched because somebody asked for it: the next of its page follows.
@@ -195,14 +226,21 @@ impl Processor {
         }
     }
 
-    /// The first thing in line is done, as far as caches are concerned; whoever asked knows at `at`.
-    fn finish(&mut self, at: Ticks) -> Option<Done> {
+    /// The first thing in line is done, as far as caches are concerned; whoever asked knows at `at`. What went past the caches
+    /// brought its own bytes.
+    fn finish(&mut self, at: Ticks, past_caches: Option<LineBytes>) -> Option<Done> {
         let Asked { ticket, line, act } = self.queue.pop_front()?;
         self.busy = at;
         if let Act::Store { at, len, data } = act {
             self.cache.write(line, at, &data[at..at + len]);
         }
-        let data = self.cache.read(line).copied().unwrap_or([0; _]);
-        ticket.map(|ticket| Done { ticket, at, data })
+        let mut data = past_caches.or_else(|| self.cache.read(line).copied()).unwrap_or([0; _]);
+        let len = if let Act::LoadUncached { at, len } = act {
+            data.copy_within(at..at + len, 0);
+            len
+        } else {
+            self.spec.cache.line_bytes as usize
+        };
+        ticket.map(|ticket| Done { ticket, at, data, len })
     }
 }

@@ -3,9 +3,9 @@
 use crate::part::driver::{self, Call};
 use crate::part::own_memory::{Deed, Sharing};
 use crate::part::pins::Pins;
-use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, Op, Order, Span, Stream, Verb, Width};
-use lanemark_platform::Platform;
+use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Holder, Lane, Op, Order, Span, Stream, Verb, Width};
 use lanemark_platform::memcpy::{Pieces, Variant};
+use lanemark_platform::{Loads, Platform};
 use lanemark_units::{MemoryType, Ticks};
 
 /// One instruction, or the piece of one that lies in a 64 B line.
@@ -19,6 +19,8 @@ pub enum Instruction {
     Kernel(Ticks),
     /// Time passes.
     Pause(Ticks),
+    /// A line that somebody else has is loaded, and waited for so long.
+    LoadFrom(Ticks),
     /// A cached line is dropped.
     FlushLine(u64),
     /// Something on memory that is shared with a device.
@@ -105,6 +107,7 @@ pub struct Spec {
     streaming: bool,
     kernel: Ticks,
     map: Ticks,
+    loads: Loads,
     /// Bus address where each BAR starts.
     bars: [u64; 6],
     /// What lets cards make transfers.
@@ -129,6 +132,7 @@ impl Spec {
             streaming: core.streaming_load_buffers.value > 0,
             kernel: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.call_ns.value),
             map: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.map_ns.value),
+            loads: platform.loads(),
             bars,
             driver: driver::Spec::new(platform),
         }
@@ -362,6 +366,11 @@ impl Program {
             Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
             Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
             Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
+            Op::LoadFrom(holder) => {
+                // Without the number such plans are refused before they run.
+                let span = load_from(&self.spec.loads, *holder).unwrap_or(Ticks::ZERO);
+                (Some(Instruction::LoadFrom(span)), Inside::Nothing)
+            }
             // `Op` may grow; `supports` refuses what is not here.
             _ => unreachable!("a plan with an operation that is not here is refused before it runs"),
         };
@@ -464,6 +473,17 @@ impl Iterator for Program {
             self.inside = Inside::Nothing;
             self.advance();
         }
+    }
+}
+
+/// What a load waits for a line that somebody else has; `None` where nothing is known of it.
+#[must_use]
+pub fn load_from(loads: &Loads, holder: Holder) -> Option<Ticks> {
+    match holder {
+        Holder::Memory => loads.memory,
+        Holder::RemoteMemory => loads.remote_memory,
+        Holder::Core => loads.core,
+        Holder::RemoteCore => loads.remote_core,
     }
 }
 

@@ -1,0 +1,80 @@
+//! Do the formulas and the simulation agree on what a core waits for a line that somebody else has, and do they say alike
+//! what they do not know?
+
+mod drawn;
+
+use drawn::set;
+use lanemark_machine::{Cause, Holder, Machine, Op, Plan, Samples};
+use lanemark_model::predict;
+use lanemark_platform::{Platform, preset};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+
+const KEYS: [(Holder, &str); 4] = [
+    (Holder::Memory, "core.memory_load_ns"),
+    (Holder::RemoteMemory, "core.remote_memory_load_ns"),
+    (Holder::Core, "core.other_core_load_ns"),
+    (Holder::RemoteCore, "core.remote_core_load_ns"),
+];
+/// The least that is not 0.
+const TICK_NS: f64 = 1.0 / 4096.0;
+
+fn card() -> Platform {
+    preset("card-gen5-x16").unwrap().unwrap()
+}
+
+fn plan(holder: Holder, passes: u64) -> Plan {
+    Plan::on_one_core(vec![Op::LoadFrom(holder)], passes)
+}
+
+/// What a load takes by both, each of so many.
+fn takes(platform: &Platform, holder: Holder, passes: u64) -> Ticks {
+    let (plan, mut samples) = (plan(holder, passes), Samples::wanted(1));
+    SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
+    let sample = &samples.taken[0];
+    let formula = Ticks::from_ns(predict(platform, &plan).unwrap().delivered_ns).unwrap();
+    assert_eq!((sample.issue, sample.delivered), (formula, formula), "{holder}");
+    let waited: Vec<(Cause, Ticks)> = samples.waits.iter().map(|wait| (wait.cause, wait.span)).collect();
+    assert_eq!(waited, [(Cause::ReadRoundTrip, formula)], "{holder}");
+    formula
+}
+
+#[test]
+fn a_load_takes_what_the_key_of_whoever_has_the_line_says_and_no_other_key_changes_it() {
+    let mut platform = card();
+    for ((_, key), ns) in KEYS.iter().zip([80.25, 140.5, 45.75, 120.0]) {
+        set(&mut platform, key, ns);
+    }
+    for ((holder, _), ns) in KEYS.iter().zip([80.25, 140.5, 45.75, 120.0]) {
+        for passes in [1, 3, 8] {
+            assert_eq!(takes(&platform, *holder, passes), Ticks::from_ns(ns * passes as f64).unwrap(), "{holder}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_known_is_refused_by_machine_and_formula_and_the_key_is_named() {
+    for (holder, key) in KEYS {
+        let mut platform = card();
+        let machine = SimulatedMachine::new(&platform).unwrap();
+        let refused = machine.supports(&plan(holder, 1)).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("a load from {holder}")) && refused.contains(&format!("{key} is 0")),
+            "{refused}"
+        );
+        assert!(machine.facts().holders.is_empty() && predict(&platform, &plan(holder, 1)).is_none());
+        set(&mut platform, key, TICK_NS);
+        assert_eq!(SimulatedMachine::new(&platform).unwrap().facts().holders, [holder]);
+        assert_eq!(takes(&platform, holder, 1), Ticks(1));
+    }
+}
+
+#[test]
+fn what_is_said_of_memory_that_is_shared_with_devices_stands_for_what_the_core_does_not_say() {
+    let mut soc = preset("soc-noncoherent").unwrap().unwrap();
+    assert_eq!(takes(&soc, Holder::Memory, 1), Ticks::whole_ns(130));
+    set(&mut soc, "coherence.read_ns", 99.0);
+    assert_eq!(takes(&soc, Holder::Memory, 1), Ticks::whole_ns(99));
+    set(&mut soc, "core.memory_load_ns", 77.0);
+    assert_eq!(takes(&soc, Holder::Memory, 1), Ticks::whole_ns(77));
+}
