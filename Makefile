@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build test test-qemu lint bench reproduce schemas fuzz
+.PHONY: help build test test-qemu test-runtimes lint bench reproduce schemas fuzz
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -16,7 +16,7 @@ build: ## the program, optimised: target/release/lanemark
 
 test: ## every test: units, documents, house, papers, real kernel
 	$(CARGO) test --workspace --locked
-	@$(MAKE) --no-print-directory test-qemu
+	@$(MAKE) --no-print-directory test-qemu test-runtimes
 
 test-qemu: ## a real kernel with emulated cards, unpacked into .tools/, nothing installed
 	@status=0; checks/guest/fetch || status=$$?; \
@@ -26,6 +26,16 @@ test-qemu: ## a real kernel with emulated cards, unpacked into .tools/, nothing 
 		exit $$status; \
 	else \
 		$(CARGO) test --locked -p lanemark-checks --test guest; \
+	fi
+
+test-runtimes: ## an OpenCL runtime for the processor, unpacked into .tools/, nothing installed
+	@status=0; checks/runtimes/fetch || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_RUNTIMES" ]; then \
+		echo "skipped: tests on an OpenCL runtime, because of what the line above says; make test-runtimes runs them"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	else \
+		$(CARGO) test --locked -p lanemark-checks --test runtimes; \
 	fi
 
 lint: ## formatting, clippy without warnings here and for aarch64, licences and advisories of dependencies

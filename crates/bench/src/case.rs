@@ -2,8 +2,8 @@
 
 use lanemark_machine::{
     Access, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover, Holder, HostMemory,
-    KernelCall, Lend, Means, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span, Transfer, Verb, Width,
-    Window, Writer,
+    KernelCall, Launch, Lend, Means, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span, Transfer, Verb,
+    Width, Window, Writer,
 };
 use lanemark_record::{CorePair, Found, Quantity, Reach, Socket, Way};
 use lanemark_units::{BarOffset, MemoryType};
@@ -50,6 +50,8 @@ pub enum Through {
     Clock(Clock),
     /// No bytes: a call of the kernel.
     Kernel(KernelCall),
+    /// No bytes: kernels that do nothing, through a runtime.
+    Launch(Launch),
     /// No bytes move: memory is lent to a device and taken back.
     Lend(Means),
     /// A buffer of ordinary memory that a core shares with a device.
@@ -321,6 +323,9 @@ impl Case {
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
             Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
+            Through::Launch(launch) => {
+                return of_nothing(launch.told.name(), &format!("launch_{}", launch.kernels));
+            }
             Through::Lend(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
             Through::Shared(discipline) => {
                 let through = if self.verb == Verb::Store { "shared_to_device" } else { "shared_from_device" };

@@ -92,6 +92,7 @@ mod tests {
             driver_width: None,
             disciplines: disciplines.to_vec(),
             holders: vec![],
+            runtime: None,
         }
     }
 

@@ -164,6 +164,7 @@ mod tests {
             driver_width: None,
             disciplines: vec![],
             holders: vec![],
+            runtime: None,
         }
     }
 

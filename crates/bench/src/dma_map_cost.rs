@@ -92,6 +92,7 @@ mod tests {
             driver_width: None,
             disciplines: vec![],
             holders: vec![],
+            runtime: None,
         }
     }
 

@@ -35,6 +35,7 @@ mod interrupt_latency;
 mod iotlb_reach;
 mod iotlb_thrash;
 mod kernel_entry;
+mod launch_latency;
 mod line_fit;
 mod loaded_latency;
 mod measured;

@@ -3,20 +3,15 @@
 use crate::question::LeftOut;
 use lanemark_machine::{Clockwork, Discipline, Facts};
 
-/// The whole question is left out.
-fn all_of_it(because: &str) -> LeftOut {
-    LeftOut { what: LeftOut::ALL.to_owned(), because: because.to_owned() }
-}
-
 /// Devices that move bytes by themselves.
 pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
     match (facts.dma, facts.clockwork) {
         (Some(_), _) => None,
         (None, Clockwork::Simulated) => {
-            Some(all_of_it("its card moves nothing by itself: its platform file has no section [dma]"))
+            Some(LeftOut::all("its card moves nothing by itself: its platform file has no section [dma]"))
         }
         (None, _) => {
-            Some(all_of_it("nothing here can be told to move bytes by itself: ask a platform with a section [dma]"))
+            Some(LeftOut::all("nothing here can be told to move bytes by itself: ask a platform with a section [dma]"))
         }
     }
 }
@@ -25,14 +20,14 @@ pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
 pub(crate) fn translation(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
         let needs = "its devices name memory as it is: its platform file has no section [iommu], or one that passes addresses through";
-        facts.dma?.page_bytes.is_none().then(|| all_of_it(needs))
+        facts.dma?.page_bytes.is_none().then(|| LeftOut::all(needs))
     })
 }
 
 /// A core to tell something to; a real one also waits for its own memory.
 pub(crate) fn another_core(facts: &Facts) -> Option<LeftOut> {
     let is_alone = facts.clockwork == Clockwork::Simulated && facts.cores < 2;
-    is_alone.then(|| all_of_it("it has one core, and nobody to tell anything"))
+    is_alone.then(|| LeftOut::all("it has one core, and nobody to tell anything"))
 }
 
 /// A last-level cache that devices' reads are answered from.
@@ -40,7 +35,7 @@ pub(crate) fn a_cache(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
         let needs = "its devices read no line any sooner from a cache, whoever wrote it: that takes memory.cache_bytes and \
                      memory.cached_read_ns";
-        facts.dma?.cache.is_none().then(|| all_of_it(needs))
+        facts.dma?.cache.is_none().then(|| LeftOut::all(needs))
     })
 }
 
@@ -48,7 +43,7 @@ pub(crate) fn a_cache(facts: &Facts) -> Option<LeftOut> {
 pub(crate) fn partial_lines(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
         let needs = "its memory takes a part of a line as soon as all of it: memory.partial_line_ns is 0";
-        (!facts.dma?.is_partial_dearer).then(|| all_of_it(needs))
+        (!facts.dma?.is_partial_dearer).then(|| LeftOut::all(needs))
     })
 }
 
@@ -57,7 +52,7 @@ pub(crate) fn an_engine_with_a_driver(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
         let has_driver = facts.dma.is_none_or(|dma| dma.has_driver);
         let needs = "nobody calls its engine: that takes a section [driver], registers of 256 B and of 128 B for each channel, and lent memory of 256 KiB for each card, or 512 KiB with more than 32 channels";
-        (!has_driver).then(|| all_of_it(needs))
+        (!has_driver).then(|| LeftOut::all(needs))
     })
 }
 
@@ -65,15 +60,21 @@ pub(crate) fn an_engine_with_a_driver(facts: &Facts) -> Option<LeftOut> {
 pub(crate) fn a_driver(facts: &Facts) -> Option<LeftOut> {
     match (facts.driver_width, facts.clockwork) {
         (Some(_), _) => None,
-        (None, Clockwork::Simulated) => Some(all_of_it("its platform file has no section [driver]")),
-        (None, _) => Some(all_of_it("there is no driver to call: ask a platform with a section [driver]")),
+        (None, Clockwork::Simulated) => Some(LeftOut::all("its platform file has no section [driver]")),
+        (None, _) => Some(LeftOut::all("there is no driver to call: ask a platform with a section [driver]")),
     }
 }
 
 /// Cores that run a program: what a library costs is not simulated.
 pub(crate) fn a_program(facts: &Facts) -> Option<LeftOut> {
     let needs = "a simulated core does not run a program's instructions, and this times a library's: ask a real machine, --on host";
-    (facts.clockwork == Clockwork::Simulated).then(|| all_of_it(needs))
+    (facts.clockwork == Clockwork::Simulated).then(|| LeftOut::all(needs))
+}
+
+/// A runtime that launches kernels.
+pub(crate) fn a_runtime(facts: &Facts) -> Option<LeftOut> {
+    let needs = "it is no runtime that launches kernels: ask one, --on opencl:0";
+    facts.runtime.is_none().then(|| LeftOut::all(needs))
 }
 
 /// Ways to share memory with devices.
@@ -87,7 +88,7 @@ pub(crate) fn disciplines(facts: &Facts) -> Option<LeftOut> {
                 "this is about memory of the machine, and not of a card: ask --on host, or a platform with a section [coherence]"
             }
         };
-        return Some(all_of_it(needs));
+        return Some(LeftOut::all(needs));
     }
     let mapped = [Discipline::Uncached, Discipline::Combining, Discipline::BouncedCombining];
     let missing: Vec<String> =
@@ -101,12 +102,12 @@ pub(crate) fn peers(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
         let dma = facts.dma?;
         if dma.cards < 2 {
-            return Some(all_of_it(
+            return Some(LeftOut::all(
                 "it has one card, and this is about two: a platform file has one for each [[slot]]",
             ));
         }
         let has_storage = facts.storage().is_some();
-        (!has_storage).then(|| all_of_it("its cards have no storage that another one could reach"))
+        (!has_storage).then(|| LeftOut::all("its cards have no storage that another one could reach"))
     })
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn several_cards(facts: &Facts) -> Option<LeftOut> {
     an_engine(facts).or_else(|| {
         let cards = facts.dma?.cards.min(facts.cores);
         let needs = "it has one card, or one core to start them, and this is about several: name flows with --flows";
-        (cards < 2).then(|| all_of_it(needs))
+        (cards < 2).then(|| LeftOut::all(needs))
     })
 }
 
@@ -125,11 +126,11 @@ pub(crate) fn a_relay(facts: &Facts) -> Option<LeftOut> {
         let dma = facts.dma?;
         match (dma.relays_at, dma.channels) {
             (Some(_), _) => None,
-            (None, 1) => Some(all_of_it(
+            (None, 1) => Some(LeftOut::all(
                 "a card that hands on reads and writes at once, from queue to queue: that takes a section [fifos], and two \
                  channels, and dma.channels is 1",
             )),
-            (None, _) => Some(all_of_it("its cards have no queues to hand on from: its platform file has no section [fifos]")),
+            (None, _) => Some(LeftOut::all("its cards have no queues to hand on from: its platform file has no section [fifos]")),
         }
     })
 }

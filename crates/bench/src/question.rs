@@ -47,6 +47,12 @@ impl LeftOut {
     /// All variants.
     pub const ALL: &'static str = "the question";
 
+    /// The whole question, for this reason.
+    #[must_use]
+    pub fn all(because: &str) -> LeftOut {
+        LeftOut { what: LeftOut::ALL.to_owned(), because: because.to_owned() }
+    }
+
     /// Whether it is all of the question.
     #[must_use]
     pub fn is_all(&self) -> bool {

@@ -123,7 +123,7 @@ struct Run {
 impl Run {
     fn new(args: &BenchArgs, usual: &[&str], interrupted: &Arc<AtomicBool>) -> Result<Run, Failure> {
         card::check(args)?;
-        let questions = questions(&args.questions)?;
+        let mut questions = questions(&args.questions)?;
         let axes = axes(&args.axes);
         let names: Vec<&str> =
             if args.on.is_empty() { usual.to_vec() } else { args.on.iter().map(String::as_str).collect() };
@@ -145,6 +145,9 @@ impl Run {
                 }),
                 Err(failure) => return Err(failure),
             }
+        }
+        if args.questions.is_empty() {
+            add_those_of_runtimes(&mut questions, &targets);
         }
         let work = work(&questions, &targets, &axes)?;
         skipped.extend(work.skipped);
@@ -399,6 +402,18 @@ fn unknown_ceiling(because: String) -> Ceiling {
 /// Where the page goes, if there is one.
 fn page(args: &BenchArgs) -> Option<&Path> {
     args.html.as_deref().or_else(|| (!args.json).then_some(Path::new("report.html")))
+}
+
+/// Where no question is named, a runtime is asked what it can be asked, which is usual of nothing else.
+fn add_those_of_runtimes(questions: &mut Vec<&'static Question>, targets: &[Target]) {
+    for facts in targets.iter().map(Target::facts).filter(|facts| facts.runtime.is_some()) {
+        for question in CATALOGUE {
+            let is_asked = questions.iter().any(|other| other.name == question.name);
+            if !is_asked && !(question.cases)(facts, &Axes::default()).is_empty() {
+                questions.push(question);
+            }
+        }
+    }
 }
 
 pub fn questions(names: &[String]) -> Result<Vec<&'static Question>, Failure> {

@@ -5,6 +5,7 @@ use crate::card::{self, Card};
 use crate::failure::Failure;
 use crate::input;
 use lanemark_hw::HostMemory;
+use lanemark_hw::opencl::{OpenClError, OpenClMachine};
 use lanemark_machine::{Clockwork, Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Fault, LinkEnds, Origin, PRESETS, Platform, PlatformError};
@@ -51,13 +52,17 @@ impl Target {
         changes: &Changes,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Target, Failure> {
-        let is_real = name == "host" || card::address(name).is_some();
+        let is_real = name == "host" || name.starts_with(OPENCL) || card::address(name).is_some();
         if is_real {
             changes.refuse(name)?;
         }
         if name == "host" {
             let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
             let machine = Box::new(host.interrupted_by(Arc::clone(interrupted)));
+            return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
+        }
+        if let Some(number) = name.strip_prefix(OPENCL) {
+            let machine = Box::new(open_cl(number)?.interrupted_by(Arc::clone(interrupted)));
             return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
         }
         if let Some(address) = card::address(name) {
@@ -112,6 +117,19 @@ impl Target {
             links: self.platform.as_ref().map(links).unwrap_or_default(),
         }
     }
+}
+
+/// What names of devices behind an OpenCL runtime begin with.
+const OPENCL: &str = "opencl:";
+
+fn open_cl(number: &str) -> Result<OpenClMachine, Failure> {
+    let place = number.parse::<usize>();
+    let place = place
+        .map_err(|_| Failure::Usage(format!("'{OPENCL}{number}' names no device: they are numbered, {OPENCL}0")))?;
+    OpenClMachine::open(place).map_err(|error| match error {
+        OpenClError::NoDevice { .. } | OpenClError::NotBuilt { .. } => Failure::Usage(error.to_string()),
+        _ => Failure::Absent(error.to_string()),
+    })
 }
 
 /// The links of a platform.
@@ -191,7 +209,7 @@ pub fn draft(name: &str) -> Result<Draft, Failure> {
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     let bytes = input::read(Path::new(name), input::PLATFORM).map_err(|error| {
-        Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', no address of a card (0000:01:00.0), and no readable file: {error}"))
+        Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', not 'opencl:0', no address of a card (0000:01:00.0), and no readable file: {error}"))
     })?;
     Draft::from_bytes(name, &bytes).map_err(|error| refused(&error))
 }

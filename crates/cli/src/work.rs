@@ -58,6 +58,10 @@ impl Work {
         };
         // What was asked for may be there, though what is usual is not.
         let left_out = (question.left_out)(facts).filter(|left_out| cases.is_empty() || !left_out.is_all());
+        let left_out = match facts.runtime {
+            Some(_) if cases.is_empty() => Some(LeftOut::all(NO_FUNCTION)),
+            _ => left_out,
+        };
         let says_why = left_out.is_some();
         if let Some(left_out) = left_out {
             skip(left_out.what, left_out.because);
@@ -88,6 +92,10 @@ impl Work {
         self.tasks.extend(cases.into_iter().map(|case| Task { question, place, case }));
     }
 }
+
+/// Why a runtime is asked so little.
+const NO_FUNCTION: &str =
+    "it is the queue of a runtime, and no function of PCIe: nothing can be loaded or stored there";
 
 fn check_region(axes: &Axes, facts: &Facts) -> Result<(), Failure> {
     match &axes.region {

@@ -7,6 +7,8 @@
 //! - [`linux_sysfs`]: the BARs of a PCI device through the files that Linux offers for them. It is also a small library:
 //!   start with `linux_sysfs::Card::attach`.
 //!
+//! - [`opencl`]: devices behind an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
+//!
 //! Beside them [`DeviceCopy`], a copy for programs, which picks its instruction by measurement.
 //!
 //! This is the only room with hand-written `unsafe`. Nothing here prints.
@@ -15,6 +17,7 @@ pub mod copy_to_device;
 pub mod host_memory;
 mod interpreter;
 pub mod linux_sysfs;
+pub mod opencl;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 

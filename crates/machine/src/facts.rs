@@ -33,6 +33,41 @@ pub struct Facts {
     /// From whom its cores can be told to load a line of ordinary memory; none where nobody knows what that takes, or can say
     /// who has one.
     pub holders: Vec<Holder>,
+    /// What is behind the runtime that it is; `None` for a machine that can be loaded from and stored to.
+    pub runtime: Option<RuntimeFacts>,
+}
+
+/// A device that takes work from the queue of a runtime, and is no function of PCIe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RuntimeFacts {
+    /// What the runtime says that it is.
+    pub kind: DeviceKind,
+    /// Whether the runtime says that it only behaves like one: what work takes there says nothing about a real one.
+    pub is_emulated: bool,
+}
+
+/// What a device of a runtime is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeviceKind {
+    /// The processor of this machine.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+    /// Something else that computes, an FPGA for instance.
+    Accelerator,
+    /// What the runtime has no word for.
+    Other,
+}
+
+impl std::fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            DeviceKind::Cpu => "CPU",
+            DeviceKind::Gpu => "GPU",
+            DeviceKind::Accelerator => "accelerator",
+            DeviceKind::Other => "other device",
+        })
+    }
 }
 
 impl Facts {

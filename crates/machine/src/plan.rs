@@ -1,7 +1,7 @@
 //! What is to be done, as data.
 
 use crate::{
-    Access, Channel, Clock, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Lend, OnChannels, Relay,
+    Access, Channel, Clock, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Launch, Lend, OnChannels, Relay,
     Transfer, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -83,6 +83,8 @@ pub enum Op {
     Kernel(KernelCall),
     /// Lends memory to a device, and takes it back.
     Lend(Lend),
+    /// Launches kernels that do nothing through a runtime, and waits.
+    Launch(Launch),
     /// Hands a buffer of ordinary memory to a device, or takes one over.
     Handover(Handover),
     /// Loads from a line of ordinary memory that somebody else has, and waits for the bytes.
@@ -124,6 +126,7 @@ impl Op {
             | Op::Pause(_)
             | Op::Clock(_)
             | Op::Kernel(_)
+            | Op::Launch(_)
             | Op::Lend(_)
             | Op::Send(_)
             | Op::Receive(_) => 0,

@@ -45,6 +45,7 @@ impl Scripted {
             driver_width: Some(Width::B8),
             disciplines: vec![],
             holders: vec![],
+            runtime: None,
         };
         let script = Box::new(script);
         Scripted { facts, script, played: 0, runs: Vec::new(), interrupted_at_run: None, refused_bytes: None }

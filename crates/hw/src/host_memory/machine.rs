@@ -392,6 +392,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         driver_width: Some(Width::B8),
         disciplines: disciplines(),
         holders: vec![],
+        runtime: None,
     }
 }
 

@@ -153,5 +153,6 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
         driver_width: None,
         disciplines: vec![],
         holders: vec![],
+        runtime: None,
     }
 }

@@ -419,6 +419,7 @@ fn name(op: &Op) -> &'static str {
         Op::Copy(_) => "copy",
         Op::Clock(_) => "clock",
         Op::Kernel(_) => "kernel call",
+        Op::Launch(_) => "launches",
         Op::Lend(_) => "memory that is lent",
         Op::Handover(_) => "memory that is shared with a device",
         Op::LoadFrom(_) => "a load of a line that somebody is said to have",

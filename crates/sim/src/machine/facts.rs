@@ -65,6 +65,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
         }),
         disciplines: disciplines(platform),
         holders: Holder::ALL.into_iter().filter(|holder| load_from(&platform.loads(), *holder).is_some()).collect(),
+        runtime: None,
         driver_width: platform.driver.as_ref().and_then(|driver| {
             Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
         }),

@@ -61,6 +61,7 @@ impl SimulatedMachine {
                 Err(self.unsupported("reading a clock", "simulated time is read from outside, for nothing"))
             }
             Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
+            Op::Launch(_) => Err(self.unsupported("a launch", "it simulates no runtime")),
             Op::Lend(_) => {
                 Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))
             }

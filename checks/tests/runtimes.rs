@@ -1,0 +1,147 @@
+//! Is what we say of OpenCL runtimes true of a real one?
+//!
+//! `make test-runtimes` fetches PoCL, which runs kernels on the processor, and runs this.
+
+use lanemark_checks::lanemark;
+use lanemark_checks::page::Page;
+use lanemark_checks::shown::missing;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Where PoCL was unpacked.
+fn pocl() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/pocl").canonicalize().expect("make test-runtimes fetches it")
+}
+
+fn libraries() -> PathBuf {
+    pocl().join("root/usr/lib/x86_64-linux-gnu")
+}
+
+/// The program where the loader finds runtimes in `vendors`, and the system finds libraries in `libraries`.
+fn bench(vendors: &Path, libraries: &Path, arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    Command::new(lanemark())
+        .arg("bench")
+        .args(arguments)
+        .current_dir(folder.path())
+        .env("OCL_ICD_VENDORS", vendors)
+        .env("LD_LIBRARY_PATH", libraries)
+        // Kernels that were built are kept, and not in somebody's home.
+        .env("POCL_CACHE_DIR", pocl().join("cache"))
+        .output()
+        .unwrap()
+}
+
+fn on_pocl(arguments: &[&str]) -> Output {
+    bench(&pocl().join("vendors"), &libraries(), arguments)
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn record(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", said(output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
+    let record = record(&on_pocl(&["--on", "opencl:0", "--json"]));
+    let target = &record["targets"][0];
+    assert_eq!((&target["name"], &target["kind"]), (&"opencl:0".into(), &"real".into()));
+    let summary = target["summary"].as_str().unwrap();
+    for word in ["(CPU)", "Portable Computing Language", "OpenCL 3.0 PoCL", "driver 3.1"] {
+        assert!(summary.contains(word), "{summary}");
+    }
+    let answers = record["answers"].as_array().unwrap();
+    let ways: Vec<(&str, &str)> = answers
+        .iter()
+        .map(|answer| (answer["way"]["access"].as_str().unwrap(), answer["way"]["through"].as_str().unwrap()))
+        .collect();
+    assert_eq!(ways, [("finish", "launch_1"), ("event", "launch_1"), ("finish", "launch_100")]);
+    for answer in answers {
+        assert_eq!((&answer["question"], &answer["quantity"]), (&"launch_latency".into(), &"cost".into()));
+        assert!(answer["ceiling"].is_null() || answer["ceiling"]["rate_bytes_per_s"].is_null(), "{answer}");
+    }
+    let skipped = record["skipped"].as_array().unwrap();
+    assert!(
+        skipped.len() > 10
+            && skipped.iter().all(|one| one["because"].as_str().unwrap().contains("no function of PCIe"))
+    );
+}
+
+#[test]
+fn a_number_that_no_device_has_is_refused_with_those_that_there_are() {
+    let output = on_pocl(&["--on", "opencl:7"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("there is no opencl:7; there are opencl:0: "), "{}", said(&output));
+    for wrong in ["opencl:", "opencl:x", "opencl:-1"] {
+        let output = on_pocl(&["--on", wrong]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said(&output).contains("they are numbered, opencl:0"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn what_is_about_cards_is_no_question_to_a_runtime_and_nothing_of_it_is_changed() {
+    let output = on_pocl(&["--on", "opencl:0", "--question", "mmio_write_bandwidth"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("no function of PCIe"), "{}", said(&output));
+    let output = on_pocl(&["--on", "opencl:0", "--with", "link.mps_bytes=256"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("'opencl:0' is real"), "{}", said(&output));
+}
+
+#[test]
+fn a_runtime_that_lacks_a_library_is_named_with_the_one_that_is_missing() {
+    let alone = tempfile::tempdir().unwrap();
+    fs::copy(libraries().join("libOpenCL.so.1"), alone.path().join("libOpenCL.so.1")).unwrap();
+    let output = bench(&pocl().join("vendors"), alone.path(), &["--on", "opencl:0"]);
+    assert_eq!(output.status.code(), Some(77));
+    let said = said(&output);
+    assert!(said.contains("no OpenCL runtime has a device; installed: "), "{said}");
+    assert!(
+        said.contains("libpocl.so.2, which cannot be loaded: lib") && said.contains("cannot open shared object"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_machine_without_runtimes_says_so_and_the_others_answer() {
+    let none = tempfile::tempdir().unwrap();
+    let output = bench(none.path(), &libraries(), &["--on", "opencl:0"]);
+    assert_eq!(output.status.code(), Some(77));
+    assert!(said(&output).contains("no OpenCL runtime has a device; installed: none"), "{}", said(&output));
+    let both = ["--on", "opencl:0", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--json"];
+    let record = record(&bench(none.path(), &libraries(), &both));
+    assert!(record["answers"].as_array().unwrap().iter().all(|answer| answer["target"] == "card-gen5-x16"));
+    assert_eq!(record["skipped"][0]["target"], "opencl:0");
+}
+
+#[test]
+fn every_command_of_the_guide_that_wants_a_runtime_says_what_is_shown() {
+    let (mut wrong, mut commands) = (Vec::new(), 0);
+    for page in Page::all() {
+        for block in page.blocks().iter().filter(|block| block.has("runtime")) {
+            let exit: i32 = block.note("exit").unwrap_or("0").parse().unwrap();
+            for (command, shown) in block.commands() {
+                commands += 1;
+                let arguments: Vec<&str> = command.split(' ').collect();
+                assert_eq!(arguments[..2], ["lanemark", "bench"], "{}:{}", page.path, block.line);
+                let output = on_pocl(&arguments[2..]);
+                let text = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+                let missing = missing(&shown, &text, block.note("varies"));
+                if output.status.code() != Some(exit) || missing.is_some() {
+                    wrong.push(format!(
+                        "{}:{}: $ {command}\nwithout the line {missing:?}\n{text}",
+                        page.path, block.line
+                    ));
+                }
+            }
+        }
+    }
+    assert!(commands > 0, "no page has a command for a runtime: the pages are not read");
+    assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}

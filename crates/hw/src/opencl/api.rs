@@ -1,0 +1,133 @@
+//! The functions of OpenCL, found in the loader's library when they are first needed.
+//!
+//! Nothing is linked: a machine without OpenCL runs everything else. The library stays loaded, for runtimes have threads of their own.
+
+#![allow(unsafe_code)]
+
+use super::OpenClError;
+use libloading::Library;
+use opencl_sys as cl;
+use opencl_sys::cl_function_types;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// Names under which the loader is looked for.
+const LOADERS: [&str; 2] = ["libOpenCL.so.1", "libOpenCL.so"];
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $field:ident: $name:ident, $kind:ident;)*) => {
+        /// What is called, as the loader has it.
+        #[derive(Clone, Copy)]
+        pub(super) struct Api {
+            $($(#[$doc])* pub(super) $field: functions!(@inner cl_function_types::$kind),)*
+        }
+
+        impl Api {
+            fn of(library: &Library) -> Result<Api, OpenClError> {
+                $(
+                    // SAFETY: the type is that of the function of this name in the headers of the Khronos group.
+                    let $field = unsafe { library.get::<cl_function_types::$kind>(concat!(stringify!($name), "\0").as_bytes()) };
+                    let $field = $field.ok().and_then(|found| *found);
+                )*
+                Ok(Api { $($field: $field.ok_or(OpenClError::NoFunction(stringify!($name)))?,)* })
+            }
+        }
+    };
+    (@inner $kind:ty) => { <$kind as Inner>::Function };
+}
+
+/// What an `Option` of a function has inside.
+pub(super) trait Inner {
+    type Function;
+}
+
+impl<F> Inner for Option<F> {
+    type Function = F;
+}
+
+functions! {
+    platforms: clGetPlatformIDs, clGetPlatformIDs_t;
+    platform_info: clGetPlatformInfo, clGetPlatformInfo_t;
+    devices: clGetDeviceIDs, clGetDeviceIDs_t;
+    device_info: clGetDeviceInfo, clGetDeviceInfo_t;
+    create_context: clCreateContext, clCreateContext_t;
+    release_context: clReleaseContext, clReleaseContext_t;
+    // Of OpenCL 1: devices of 1.2 have no other, and newer ones still have it.
+    create_queue: clCreateCommandQueue, clCreateCommandQueue_t;
+    release_queue: clReleaseCommandQueue, clReleaseCommandQueue_t;
+    create_program: clCreateProgramWithSource, clCreateProgramWithSource_t;
+    build_program: clBuildProgram, clBuildProgram_t;
+    build_info: clGetProgramBuildInfo, clGetProgramBuildInfo_t;
+    release_program: clReleaseProgram, clReleaseProgram_t;
+    create_kernel: clCreateKernel, clCreateKernel_t;
+    release_kernel: clReleaseKernel, clReleaseKernel_t;
+    enqueue_kernel: clEnqueueNDRangeKernel, clEnqueueNDRangeKernel_t;
+    finish: clFinish, clFinish_t;
+    wait: clWaitForEvents, clWaitForEvents_t;
+    release_event: clReleaseEvent, clReleaseEvent_t;
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Api")
+    }
+}
+
+impl Api {
+    /// The functions of this machine's loader.
+    ///
+    /// # Errors
+    /// [`OpenClError::NoLoader`] with what the system said, and [`OpenClError::NoFunction`].
+    pub(super) fn loaded() -> Result<Api, OpenClError> {
+        static LOADED: OnceLock<Result<(Library, Api), OpenClError>> = OnceLock::new();
+        let load = || {
+            let mut said = String::new();
+            for name in LOADERS {
+                // SAFETY: what a library does when it is loaded is its own affair; this one is asked for by name.
+                match unsafe { Library::new(name) } {
+                    Ok(library) => {
+                        let api = Api::of(&library)?;
+                        return Ok((library, api));
+                    }
+                    Err(error) if said.is_empty() => said = super::said(&error),
+                    Err(_) => {}
+                }
+            }
+            Err(OpenClError::NoLoader(said))
+        };
+        match LOADED.get_or_init(load) {
+            Ok((_, api)) => Ok(*api),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}
+
+/// A status that is no success, by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status(pub i32);
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.0 {
+            cl::CL_DEVICE_NOT_FOUND => "CL_DEVICE_NOT_FOUND",
+            cl::CL_DEVICE_NOT_AVAILABLE => "CL_DEVICE_NOT_AVAILABLE",
+            cl::CL_COMPILER_NOT_AVAILABLE => "CL_COMPILER_NOT_AVAILABLE",
+            cl::CL_MEM_OBJECT_ALLOCATION_FAILURE => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+            cl::CL_OUT_OF_RESOURCES => "CL_OUT_OF_RESOURCES",
+            cl::CL_OUT_OF_HOST_MEMORY => "CL_OUT_OF_HOST_MEMORY",
+            cl::CL_BUILD_PROGRAM_FAILURE => "CL_BUILD_PROGRAM_FAILURE",
+            cl::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+            cl::CL_INVALID_VALUE => "CL_INVALID_VALUE",
+            cl::CL_INVALID_DEVICE => "CL_INVALID_DEVICE",
+            cl::CL_INVALID_CONTEXT => "CL_INVALID_CONTEXT",
+            cl::CL_INVALID_COMMAND_QUEUE => "CL_INVALID_COMMAND_QUEUE",
+            cl::CL_INVALID_BUFFER_SIZE => "CL_INVALID_BUFFER_SIZE",
+            NO_PLATFORM => "CL_PLATFORM_NOT_FOUND_KHR",
+            _ => return write!(f, "status {}", self.0),
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+
+/// What a loader says that knows no platform (extension `cl_khr_icd`).
+pub(super) const NO_PLATFORM: i32 = -1001;

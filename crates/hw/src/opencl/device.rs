@@ -1,0 +1,156 @@
+//! What a runtime offers: devices, in the order in which runtimes list them.
+
+#![allow(unsafe_code)]
+
+use super::OpenClError;
+use super::api::{Api, NO_PLATFORM, Status};
+use lanemark_machine::DeviceKind;
+use opencl_sys as cl;
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr;
+
+/// Longest text that a runtime may say of itself, in bytes.
+const MOST_TEXT: usize = 1 << 16;
+/// Most platforms, and devices of one, that are listed.
+const MOST_LISTED: u32 = 256;
+
+/// A device as its runtime describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Device {
+    /// Its number among all devices of all runtimes: `opencl:0` is the first.
+    pub number: usize,
+    /// Its name.
+    pub name: String,
+    /// The runtime's name.
+    pub platform: String,
+    /// The version of OpenCL that the device has, and what its vendor adds.
+    pub version: String,
+    /// The version of the driver.
+    pub driver: String,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// Whether the runtime says that it only behaves like one.
+    pub is_emulated: bool,
+    pub(super) id: Id,
+}
+
+/// A device's handle: valid as long as the runtime is loaded, and from every thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Id(pub(super) cl::cl_device_id);
+
+// SAFETY: OpenCL's handles may be used from any thread (OpenCL 3.0, section 2.1); devices of a platform are never released.
+unsafe impl Send for Id {}
+// SAFETY: as above.
+unsafe impl Sync for Id {}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "opencl:{}: {}", self.number, self.described())
+    }
+}
+
+impl Device {
+    /// All that it says of itself, in one line.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let Device { name, platform, version, driver, kind, is_emulated, .. } = self;
+        let emulated = if *is_emulated { ", emulated" } else { "" };
+        format!("{name} ({kind}{emulated}), {platform}, {version}, driver {driver}")
+    }
+
+    /// Every device of every runtime on this machine.
+    ///
+    /// # Errors
+    /// [`OpenClError::NoLoader`] where there is no OpenCL at all, [`OpenClError::Nothing`] where no runtime has a device, with the runtimes that
+    /// are installed and cannot be loaded; and what a runtime said.
+    pub fn all() -> Result<Vec<Device>, OpenClError> {
+        let api = Api::loaded()?;
+        let mut devices = Vec::new();
+        for platform in platforms(&api)? {
+            let name = text(|len, into, used| {
+                // SAFETY: `text` gives room for `len` bytes, and a place for how many there are.
+                unsafe { (api.platform_info)(platform, cl::CL_PLATFORM_NAME, len, into, used) }
+            })?;
+            for id in of_platform(&api, platform)? {
+                devices.push(Device::of(&api, id, devices.len(), &name)?);
+            }
+        }
+        if devices.is_empty() { Err(OpenClError::nothing()) } else { Ok(devices) }
+    }
+
+    fn of(api: &Api, id: cl::cl_device_id, number: usize, platform: &str) -> Result<Device, OpenClError> {
+        let text = |what| {
+            // SAFETY: as in `all`.
+            text(|len, into, used| unsafe { (api.device_info)(id, what, len, into, used) })
+        };
+        let mut bits: cl::cl_device_type = 0;
+        // SAFETY: there is room for a value of the type that is asked for.
+        let status = unsafe {
+            let into = (&raw mut bits).cast::<c_void>();
+            (api.device_info)(id, cl::CL_DEVICE_TYPE, size_of_val(&bits), into, ptr::null_mut())
+        };
+        good("asking a device what it is", status)?;
+        let name = text(cl::CL_DEVICE_NAME)?;
+        Ok(Device {
+            number,
+            // Runtimes say so in the name; there is no other place.
+            is_emulated: [&name, platform].iter().any(|text| text.to_lowercase().contains("emulat")),
+            name,
+            platform: platform.to_owned(),
+            version: text(cl::CL_DEVICE_VERSION)?,
+            driver: text(cl::CL_DRIVER_VERSION)?,
+            kind: match bits {
+                bits if bits & cl::CL_DEVICE_TYPE_ACCELERATOR != 0 => DeviceKind::Accelerator,
+                bits if bits & cl::CL_DEVICE_TYPE_GPU != 0 => DeviceKind::Gpu,
+                bits if bits & cl::CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
+                _ => DeviceKind::Other,
+            },
+            id: Id(id),
+        })
+    }
+}
+
+fn platforms(api: &Api) -> Result<Vec<cl::cl_platform_id>, OpenClError> {
+    let mut all = vec![ptr::null_mut(); MOST_LISTED as usize];
+    let mut count = 0;
+    // SAFETY: there is room for as many as are asked for.
+    let status = unsafe { (api.platforms)(MOST_LISTED, all.as_mut_ptr(), &raw mut count) };
+    if status == NO_PLATFORM {
+        return Err(OpenClError::nothing());
+    }
+    good("asking which runtimes there are", status)?;
+    all.truncate(count as usize);
+    Ok(all)
+}
+
+fn of_platform(api: &Api, platform: cl::cl_platform_id) -> Result<Vec<cl::cl_device_id>, OpenClError> {
+    let mut all = vec![ptr::null_mut(); MOST_LISTED as usize];
+    let mut count = 0;
+    // SAFETY: there is room for as many as are asked for.
+    let status =
+        unsafe { (api.devices)(platform, cl::CL_DEVICE_TYPE_ALL, MOST_LISTED, all.as_mut_ptr(), &raw mut count) };
+    if status == cl::CL_DEVICE_NOT_FOUND {
+        return Ok(Vec::new());
+    }
+    good("asking a runtime for its devices", status)?;
+    all.truncate(count as usize);
+    Ok(all)
+}
+
+/// A text of a runtime, which is asked how long it is first.
+pub(super) fn text(mut ask: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> Result<String, OpenClError> {
+    let mut len = 0;
+    good("asking for a text", ask(0, ptr::null_mut(), &raw mut len))?;
+    let mut bytes = vec![0_u8; len.min(MOST_TEXT)];
+    if bytes.is_empty() || len > MOST_TEXT {
+        return Ok(String::new());
+    }
+    good("asking for a text", ask(bytes.len(), bytes.as_mut_ptr().cast(), ptr::null_mut()))?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().to_owned())
+}
+
+/// Whether a call succeeded.
+pub(super) fn good(doing: &'static str, status: i32) -> Result<(), OpenClError> {
+    if status == cl::CL_SUCCESS { Ok(()) } else { Err(OpenClError::Refused { doing, status: Status(status) }) }
+}

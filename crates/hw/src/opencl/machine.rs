@@ -1,0 +1,225 @@
+//! A device as a machine: opening it, running a plan.
+
+#![allow(unsafe_code)]
+
+use super::OpenClError;
+use super::device::Device;
+use super::queue::Queue;
+use crate::interpreter::interpreter;
+use crate::x86::cpu::Cpu;
+use crate::x86::pin::{allowed_cpus, usable_cores};
+use crate::x86::run::{Numbering, Run};
+use crate::x86::sample::{Delivery, stamp_before};
+use crate::x86::timer::Timer;
+use lanemark_machine::{Clockwork, Facts, Launch, Machine, MachineError, Op, Plan, RuntimeFacts, Samples, Unsupported};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A device behind an OpenCL runtime.
+///
+/// - **Plans:** one lane whose pass is one [`Launch`]: so many launches of a kernel that does nothing, and then a wait. The
+///   calling thread is held on the core of the lane; the threads of the runtime are where the system puts them.
+/// - **Times:** the time-stamp counter, as in [`HostMemory`](crate::HostMemory). What a launch takes is what the program waits for; how long the
+///   device works on it nobody asks.
+/// - **Timeout:** a call into a runtime cannot be called back. Samples are taken by a thread of their own; if it gets no
+///   further for the plan's timeout and a second, the run ends with [`MachineError::Timeout`], the thread is left to itself, and every further run
+///   is refused.
+/// - **Dropped:** samples that the system disturbed, as in `HostMemory`.
+///
+/// ```no_run
+/// use lanemark_hw::opencl::OpenClMachine;
+/// use lanemark_machine::{Launch, Machine, Op, Plan, Samples, Told};
+/// let mut device = OpenClMachine::open(0)?;
+/// let mut samples = Samples::wanted(100);
+/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: Told::Finish })], 10), &mut samples)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct OpenClMachine {
+    facts: Facts,
+    /// The system's numbers of the cores a plan may name.
+    cpus: Vec<usize>,
+    timer: Timer,
+    queue: Arc<Mutex<Queue>>,
+    interrupted: Arc<AtomicBool>,
+    /// Since a run did not come back.
+    is_lost: bool,
+    /// Runs begun.
+    runs: u64,
+}
+
+/// How much longer than its timeout a sample may keep the thread that takes it.
+const GRACE: Duration = Duration::from_secs(1);
+
+impl OpenClMachine {
+    /// Opens device `number` of [`Device::all`], and builds what it is given to launch; some runtimes take seconds for the first of it.
+    ///
+    /// # Errors
+    /// [`OpenClError`].
+    pub fn open(number: usize) -> Result<OpenClMachine, OpenClError> {
+        let devices = Device::all()?;
+        let Some(device) = devices.get(number) else { return Err(OpenClError::NoDevice { number, devices }) };
+        let (cpu, queue) = (Cpu::detected(), Queue::new(device)?);
+        let cpus = allowed_cpus().map_err(|error| OpenClError::System(error.to_string()))?;
+        Ok(OpenClMachine {
+            facts: facts(device, cpus.len()),
+            cpus,
+            timer: Timer::checked(cpu.tsc_hz),
+            queue: Arc::new(Mutex::new(queue)),
+            interrupted: Arc::default(),
+            is_lost: false,
+            runs: 0,
+        })
+    }
+
+    /// Ends a run with [`MachineError::Interrupted`] once `flag` is set, between two samples or within a long one.
+    #[must_use]
+    pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> OpenClMachine {
+        OpenClMachine { interrupted: flag, ..self }
+    }
+
+    /// The launch of a plan, and the core that is to call for it.
+    fn asked(&self, plan: &Plan) -> Result<(Launch, usize), Unsupported> {
+        let refused = |what: &str, because: String| Unsupported {
+            what: what.to_owned(),
+            machine: self.facts.name.clone(),
+            because,
+        };
+        let one = |because: &str| refused("the plan", because.to_owned());
+        let [lane] = plan.lanes.as_slice() else { return Err(one("one thread calls its runtime")) };
+        let [Op::Launch(launch)] = lane.body.as_slice() else {
+            return Err(one(
+                "it is a queue and no function of PCIe: it launches, and nothing can be loaded or stored there",
+            ));
+        };
+        if !plan.before.is_empty() {
+            return Err(one("nothing goes before a launch"));
+        }
+        if launch.kernels == 0 || launch.kernels > Launch::MOST_KERNELS {
+            let because = format!("launches between two waits are 1 to {}", Launch::MOST_KERNELS);
+            return Err(refused(&format!("{} launches", launch.kernels), because));
+        }
+        if plan.passes == 0 {
+            return Err(one("it has no pass"));
+        }
+        let core = lane.core as usize;
+        if core >= self.cpus.len() {
+            return Err(refused(&format!("core {core}"), format!("this program may use {}", self.cpus.len())));
+        }
+        Ok((*launch, core))
+    }
+
+    /// Takes the samples on a thread of its own; how many were wanted come back, or an error.
+    fn take(&mut self, plan: &Plan, launch: Launch, core: usize, wanted: usize) -> Result<Samples, MachineError> {
+        let machine = self.facts.name.clone();
+        let (timer, cpu, runs, plan_of_thread) = (self.timer, self.cpus[core], self.runs, plan.clone());
+        let (queue, interrupted) = (Arc::clone(&self.queue), Arc::clone(&self.interrupted));
+        let progress = Arc::new(AtomicU64::new(0));
+        let (told, name) = (Arc::clone(&progress), machine.clone());
+        let (tell, hear) = sync_channel(1);
+        let body = move || {
+            let mut samples = Samples::wanted(wanted);
+            // Whoever panicked left nothing half done here.
+            let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let run = Run {
+                machine: &name,
+                timer,
+                plan: &plan_of_thread,
+                cpu,
+                // A look takes 20 to 40 ns and a launch at least a microsecond.
+                passes_per_look: 1,
+                delivery: Delivery::Drained,
+                interrupted: &interrupted,
+                numbering: Numbering::EndingWith(runs),
+            };
+            let done = run.take(
+                &mut samples,
+                "launching kernels",
+                || (),
+                |limits, first, passes| {
+                    told.fetch_add(1, Ordering::Relaxed);
+                    queue.timed(&name, launch, limits, first, passes)
+                },
+            );
+            // If nobody listens any more, nobody wants to know.
+            let _ = tell.send(done.map(|_| samples));
+        };
+        let spawned = std::thread::Builder::new().name("launches".to_owned()).spawn(body);
+        let thread = spawned.map_err(|source| MachineError::Os {
+            machine: machine.clone(),
+            doing: "starting the thread that launches",
+            source,
+        })?;
+        let patience = Duration::from_secs_f64(plan.timeout.as_ns() / 1e9) + GRACE;
+        let mut seen = 0;
+        loop {
+            match hear.recv_timeout(patience) {
+                Ok(samples) => {
+                    // It has told all it had to tell.
+                    let _ = thread.join();
+                    return samples;
+                }
+                Err(RecvTimeoutError::Timeout) if progress.load(Ordering::Relaxed) != seen => {
+                    seen = progress.load(Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.is_lost = true;
+                    let waiting_for =
+                        format!("the runtime, in a call that has not come back for {} s", patience.as_secs());
+                    return Err(MachineError::Timeout { machine, after: plan.timeout, waiting_for });
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let what = format!("{machine}: the thread that launches ended without a word");
+                    return Err(MachineError::Device { machine, what });
+                }
+            }
+        }
+    }
+}
+
+impl Machine for OpenClMachine {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        self.asked(plan).map(|_| ())
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        let (launch, core) = self.asked(plan)?;
+        if self.is_lost {
+            let machine = self.facts.name.clone();
+            let what = format!("{machine}: its runtime has not come back from a call before; start the program again");
+            return Err(MachineError::Device { machine, what });
+        }
+        samples.clear();
+        let begun = stamp_before();
+        self.runs += 1;
+        let wanted = samples.count_wanted();
+        *samples = self.take(plan, launch, core, wanted)?;
+        samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
+        Ok(())
+    }
+}
+
+fn facts(device: &Device, cpus: usize) -> Facts {
+    Facts {
+        name: format!("opencl:{}", device.number),
+        summary: device.described(),
+        clockwork: if interpreter().is_some() { Clockwork::Emulated } else { Clockwork::Real },
+        cores: usable_cores(cpus),
+        regions: Vec::new(),
+        memory_types: Vec::new(),
+        stores: Vec::new(),
+        loads: Vec::new(),
+        memcpy: String::new(),
+        dma: None,
+        driver_width: None,
+        disciplines: Vec::new(),
+        holders: Vec::new(),
+        runtime: Some(RuntimeFacts { kind: device.kind, is_emulated: device.is_emulated }),
+    }
+}

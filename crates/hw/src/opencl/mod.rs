@@ -1,0 +1,88 @@
+//! Devices behind an OpenCL runtime: what a launch costs there.
+//!
+//! Such a device is no function of PCIe: it offers a queue, and no BARs. What it is asked for is a [`Launch`](lanemark_machine::Launch);
+//! every other plan is refused by name.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `api` | the functions, found in the loader's library when they are first needed |
+//! | `vendors` | which runtimes are installed, and why one of them is not listed |
+//! | `device` | [`Device`]: what there is |
+//! | `queue` | its queue, and what is launched through it |
+//! | `machine` | [`OpenClMachine`]: opening one, running a plan |
+//!
+//! Verified on: PoCL 3.1 (Debian 12) behind ocl-icd 2.3.1.
+
+mod api;
+mod device;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod machine;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[path = "elsewhere.rs"]
+mod machine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod queue;
+mod vendors;
+
+pub use api::Status;
+pub use device::Device;
+pub use machine::OpenClMachine;
+pub use vendors::{Vendor, vendors};
+
+/// Why there is no device to ask.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenClError {
+    /// No library that finds runtimes.
+    #[error("there is no OpenCL on this machine: {0}; a free one: apt-get install ocl-icd-libopencl1 pocl-opencl-icd")]
+    NoLoader(String),
+    /// The loader has not got a function that every OpenCL has.
+    #[error("the OpenCL loader of this machine has no function {0}")]
+    NoFunction(&'static str),
+    /// No runtime has a device.
+    #[error("no OpenCL runtime has a device; installed: {}", list(.0))]
+    Nothing(Vec<Vendor>),
+    /// No device has this number.
+    #[error("there is no opencl:{number}; there are {}", list(.devices))]
+    NoDevice {
+        /// The number.
+        number: usize,
+        /// What there is.
+        devices: Vec<Device>,
+    },
+    /// The runtime would not.
+    #[error("{doing}: {status}")]
+    Refused {
+        /// What was being done.
+        doing: &'static str,
+        /// What it said.
+        status: Status,
+    },
+    /// The system would not.
+    #[error("{0}")]
+    System(String),
+    /// A kernel does not build.
+    #[error("the kernel does not build for {device}: {status}\n{log}")]
+    NotBuilt {
+        /// For which device.
+        device: String,
+        /// What the call said.
+        status: Status,
+        /// What the compiler said.
+        log: String,
+    },
+}
+
+impl OpenClError {
+    fn nothing() -> OpenClError {
+        OpenClError::Nothing(vendors())
+    }
+}
+
+/// What the system said about a library: that is below what the error says of itself.
+fn said(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn list<T: std::fmt::Display>(all: &[T]) -> String {
+    if all.is_empty() { "none".to_owned() } else { all.iter().map(T::to_string).collect::<Vec<_>>().join("; ") }
+}

@@ -1,0 +1,46 @@
+//! Kernels that a runtime is given to launch.
+
+use std::fmt;
+
+/// Launches of a kernel that does nothing, through a queue of a runtime: what a launch costs by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Launch {
+    /// How many are put into the queue before anybody waits; at least 1.
+    pub kernels: u32,
+    /// By what it is known that the last of them is over.
+    pub told: Told,
+}
+
+/// How it is known that everything in a queue is over.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Told {
+    /// A call that returns when the queue is empty (`clFinish`).
+    Finish,
+    /// A wait for the event of the last command (`clWaitForEvents`).
+    Event,
+}
+
+impl Launch {
+    /// The most before anybody waits: runtimes keep all of them.
+    pub const MOST_KERNELS: u32 = 10_000;
+}
+
+impl Told {
+    /// Every way, in the order they are listed to users.
+    pub const ALL: [Told; 2] = [Told::Finish, Told::Event];
+
+    /// The name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Told::Finish => "finish",
+            Told::Event => "event",
+        }
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
