@@ -16,6 +16,8 @@ use lanemark_units::Ticks;
 const ROUNDING: f64 = 0.001;
 const CLEAR: f64 = 1.25;
 const AGREE: f64 = 0.02;
+/// An acknowledgment on the slowest link here: 8 B on Gen2 x8.
+const ACKNOWLEDGED_NS: f64 = 2.0;
 
 /// A preset with an IOMMU of which every number is drawn.
 fn platform(random: &mut Random) -> Platform {
@@ -231,6 +233,102 @@ fn a_write_and_a_read_behind_it_are_looked_up_at_once_and_the_formula_knows() {
         asked += 1;
     }
     assert!(asked > 100, "{asked}");
+}
+
+/// The same platform with a device that keeps translations, more of them or fewer than a window has pages.
+fn with_ats(random: &mut Random) -> Platform {
+    let mut platform = platform(random);
+    let entries = random.pick(&[1, 2, 8, 16, 64, 512]);
+    set(&mut platform, "dma.ats_entries", f64::from(entries));
+    assert!(platform.has_ats());
+    for (key, least, most) in [
+        ("endpoint.egress_ns", 5.0, 300.0),
+        ("endpoint.ingress_ns", 5.0, 300.0),
+        ("link.one_way_ns", 20.0, 500.0),
+        ("dma.read_request_ns", 1.0, 50.0),
+        ("dma.descriptor_ns", 1.0, 50.0),
+    ] {
+        set(&mut platform, key, (random.between(least, most) * 4.0).round() / 4.0);
+    }
+    platform
+}
+
+/// A round over about as many pages as the device keeps.
+fn round_of_device(random: &mut Random, platform: &Platform, verb: Verb, bytes: u64) -> Transfer {
+    let Transfer { window, .. } = round(random, platform, verb, bytes);
+    let Pattern::Strided(stride) = window.pattern else { panic!("{window:?}") };
+    let page = platform.iommu.as_ref().unwrap().page_bytes.value;
+    let keeps = u64::from(platform.dma.as_ref().unwrap().ats_entries.value) * page / stride;
+    let room = platform.memory.as_ref().unwrap().size_bytes.value / 2 / stride;
+    let places = random.pick(&[1, keeps / 2, keeps, keeps + 1, 2 * keeps, window.len / stride]);
+    let places = places.clamp(1, room.min(3000));
+    let window = Window { len: places * stride, ..window };
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: places, window, under_way: None }
+}
+
+#[test]
+fn one_read_at_a_time_of_a_device_that_keeps_translations_takes_as_long_as_the_formula_says() {
+    let mut random = Random(103);
+    let (mut asked, mut missed, mut bounds) = (0, 0, 0);
+    for number in 0..400 {
+        let mut platform = with_ats(&mut random);
+        // Where a walk waits for the one before there is a bound only.
+        set(&mut platform, "iommu.walk_interval_ns", 0.0);
+        let bytes = random.pick(&[4, 64]);
+        let transfer = Transfer { under_way: Some(1), ..round_of_device(&mut random, &platform, Verb::Load, bytes) };
+        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
+        let alone = Transfer { count: 1, window: Window { len: bytes, ..transfer.window }, ..transfer };
+        let (_, known) = ask(&platform, alone).unwrap();
+        let later = simulated - said.delivered_ns;
+        // A question is a request of its own.
+        let few_ticks = 48.0 / Ticks::PER_NS as f64 * transfer.count as f64;
+        // Then the answer waits for the acknowledgment of its question, which takes no longer than that, and there is a bound only.
+        let is_bound = platform.number("iommu.lookup_ns").is_some_and(|(ns, _)| ns < ACKNOWLEDGED_NS);
+        assert!(
+            later.abs() <= few_ticks
+                || is_bound && later > 0.0 && later < ACKNOWLEDGED_NS * transfer.count as f64 && said.lead <= 1.0,
+            "case {number}: {simulated} and {said:?}: {transfer:?}, {} kept, on {}, {}",
+            platform.dma.as_ref().unwrap().ats_entries.value,
+            platform.name,
+            numbers(&platform)
+        );
+        asked += 1;
+        missed += u32::from(said.delivered_ns > 1.01 * known.delivered_ns * transfer.count as f64);
+        bounds += u32::from(is_bound);
+    }
+    assert!(asked > 350 && missed > 100 && missed < asked - 100, "{asked}, {missed} of them missed");
+    assert!(bounds < asked / 3, "{bounds} of {asked}");
+}
+
+#[test]
+fn a_device_that_keeps_translations_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+    let mut random = Random(107);
+    let (mut clear, mut asking, mut failures) = (0, 0, Vec::new());
+    for number in 0..600 {
+        let platform = with_ats(&mut random);
+        let bytes = random.pick(&[64, 512, 4096, 10_000]);
+        let verb = random.pick(&[Verb::Load, Verb::Store]);
+        let whole = round_of_device(&mut random, &platform, verb, bytes);
+        let count = random.pick(&[whole.count, whole.count, whole.count.div_ceil(3), 2 * whole.count + 1]);
+        let transfer = Transfer { count, ..whole };
+        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
+        let first = Transfer { bytes: bytes.min(4096), count: 1, ..transfer };
+        let latency = ask(&platform, first).map_or(0.0, |(_, said)| said.delivered_ns);
+        let later = simulated - said.delivered_ns;
+        let leads = said.lead >= CLEAR;
+        clear += u32::from(leads);
+        asking += u32::from(said.bound == Bound::Translation);
+        if later < -ROUNDING * said.delivered_ns || leads && later > AGREE * said.delivered_ns + latency {
+            failures.push(format!(
+                "case {number}: {simulated} and {said:?}, one {latency}: {transfer:?}, {} kept, on {}, {}",
+                platform.dma.as_ref().unwrap().ats_entries.value,
+                platform.name,
+                numbers(&platform)
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
+    assert!(clear > 50 && asking > 50, "{clear} led, {asking} by questions");
 }
 
 /// What `iotlb_thrash` asks where somebody asks for a window and a distance, or neither.

@@ -44,6 +44,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("replay_tlps", "TLPs, counted"),
     ("tlps_per_error", "TLPs, counted"),
     ("prefetch_descriptors", "counted"),
+    ("ats_entries", "translations, counted"),
     ("completion_header_credits", "counted"),
     ("completion_data_credits", "counted"),
     ("posted_data_credits", "counted"),

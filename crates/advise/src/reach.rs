@@ -1,6 +1,6 @@
 //! How many pages an IOTLB reaches, and what is behind its reach.
 
-use lanemark_record::{Answer, Finding, Record, Summary, TargetKind};
+use lanemark_record::{Answer, Finding, Record, Summary, Target, TargetKind};
 use lanemark_units::format_size;
 use std::fmt::Write as _;
 
@@ -40,7 +40,8 @@ pub fn reaches(record: &Record) -> Vec<Finding> {
         let mut windows: Vec<(u64, Summary)> =
             group.iter().filter_map(|answer| Some((answer.way.reach.window_bytes?, answer.latency_ns?))).collect();
         windows.sort_by_key(|window| window.0);
-        let text = in_words(&windows, first.size_bytes, first.way.reach.stride_bytes?)?;
+        let target = record.targets.iter().find(|target| target.name == first.target);
+        let text = in_words(&windows, first.size_bytes, first.way.reach.stride_bytes?, target.is_some_and(has_ats))?;
         Some(Finding { question: QUESTION.to_owned(), target: first.target.clone(), text })
     });
     found.collect()
@@ -74,7 +75,13 @@ fn steps(windows: &[(u64, Summary)]) -> Vec<Step> {
     steps
 }
 
-fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64) -> Option<String> {
+/// Whether devices of this target keep translations themselves; of a machine that is not described nobody knows.
+fn has_ats(target: &Target) -> bool {
+    let entries = target.platform.as_ref().and_then(|platform| platform.pointer("/dma/ats_entries/value")?.as_u64());
+    entries.is_some_and(|entries| entries > 0)
+}
+
+fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, has_ats: bool) -> Option<String> {
     let [(_, first), .., (longest, _)] = windows else { return None };
     let pages = |window: u64| {
         let count = window / stride.max(1);
@@ -89,17 +96,27 @@ fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64) -> Option<Strin
             first.median
         ));
     };
+    let (by, why) = if has_ats {
+        (" by the device", "what asking the IOMMU takes, and a walk if that knows no more")
+    } else {
+        ("", "what a walk takes that is waited for")
+    };
     let mut text = format!(
-        "{every}, up to {} are translated at hand, {:.0} ns; from {} on a read takes {:.0} ns more, what a walk takes that is waited for",
+        "{every}, up to {} are translated at hand{by}, {:.0} ns; from {} on a read takes {:.0} ns more, {why}",
         pages(step.last_alike),
         first.median,
         pages(step.first_higher),
-        step.rise_ns
+        step.rise_ns,
     );
-    for step in &steps[1..] {
+    for (nth, step) in steps.iter().enumerate().skip(1) {
         let (from, rise_ns) = (pages(step.first_higher), step.rise_ns);
+        let why = if has_ats && nth == 1 {
+            "the IOMMU has to walk, or less of its table is at hand"
+        } else {
+            "less of the table is at hand"
+        };
         // Writing to a string does not fail.
-        let _ = write!(text, "; from {from} on another {rise_ns:.0} ns: less of the table is at hand");
+        let _ = write!(text, "; from {from} on another {rise_ns:.0} ns: {why}");
     }
     Some(text)
 }
@@ -108,9 +125,15 @@ fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64) -> Option<Strin
 mod tests {
     use super::*;
     use crate::fixture::{answer, record, target};
+    use lanemark_platform::Origin;
     use lanemark_record::{Quantity, Reach};
 
     fn texts(levels: &[&[f64]]) -> Vec<String> {
+        reaches(&of_levels(levels)).into_iter().map(|finding| finding.text).collect()
+    }
+
+    /// Answers over 1, 2, 4, ... pages.
+    fn of_levels(levels: &[&[f64]]) -> Record {
         let answers = levels.iter().enumerate().map(|(place, samples)| {
             let mut answer = answer("", 64, None);
             QUESTION.clone_into(&mut answer.question);
@@ -119,7 +142,7 @@ mod tests {
             (answer.quantity, answer.latency_ns) = (Quantity::RoundTripLatency, Summary::of(samples));
             answer
         });
-        reaches(&record(answers.collect())).into_iter().map(|finding| finding.text).collect()
+        record(answers.collect())
     }
 
     #[test]
@@ -145,6 +168,23 @@ mod tests {
             found[0].ends_with("from 16 pages (64KiB) on another 240 ns: less of the table is at hand"),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn where_the_device_keeps_translations_it_is_named_and_what_is_behind_it_is_another_step() {
+        let levels: [&[f64]; 6] = [&[600.0], &[600.0], &[960.0], &[960.0], &[1040.0], &[1040.0]];
+        let mut record = of_levels(&levels);
+        let preset = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
+        for (entries, has_ats) in [("0", false), ("2", true)] {
+            let origin = Origin::Assumed("a test".to_owned());
+            let platform = Some(preset.with_text("dma.ats_entries", entries, origin).unwrap().to_json());
+            record.targets = vec![Target { platform, ..target(TargetKind::Simulated) }];
+            let text = &reaches(&record)[0].text;
+            assert_eq!(text.contains("up to 2 pages (8KiB) are translated at hand by the device"), has_ats, "{text}");
+            assert_eq!(text.contains("on a read takes 360 ns more, what asking the IOMMU takes"), has_ats, "{text}");
+            assert!(text.contains("from 16 pages (64KiB) on another 80 ns"), "{text}");
+            assert_eq!(text.contains("the IOMMU has to walk"), has_ats, "{text}");
+        }
     }
 
     #[test]

@@ -2,10 +2,26 @@
 
 use crate::Platform;
 use crate::read::Notes;
-use crate::spec::Iommu;
+use crate::spec::{Dma, Iommu};
 
-/// Its sets are alike and a power of two of them, it has something to translate to, and what is lent is whole pages of it.
+impl Platform {
+    /// Whether its cards ask the IOMMU for translations, and keep them.
+    #[must_use]
+    pub fn has_ats(&self) -> bool {
+        self.dma.as_ref().is_some_and(|dma| dma.ats_entries.value > 0)
+            && self.iommu.as_ref().is_some_and(Iommu::translates)
+    }
+}
+
+/// Its sets are alike and a power of two of them, it has something to translate to, and what is lent is whole pages of it; who is to ask
+/// it for translations has one that translates.
 pub(crate) fn check_iommu(platform: &Platform, notes: &mut Notes<'_>) {
+    let entries = platform.dma.as_ref().map(|dma| &dma.ats_entries).filter(|entries| entries.value > 0);
+    if let Some(entries) = entries.filter(|_| !platform.iommu.as_ref().is_some_and(Iommu::translates)) {
+        let message =
+            format!("is {}, and no section [iommu] of this platform translates: nobody answers", entries.value);
+        notes.at_line(entries.line, format!("{}.ats_entries", Dma::PATH), message);
+    }
     let Some(iommu) = &platform.iommu else { return };
     let (entries, ways) = (&iommu.iotlb_entries, &iommu.iotlb_ways);
     if !entries.value.is_multiple_of(ways.value) || !iommu.sets().is_power_of_two() {
@@ -43,7 +59,7 @@ pub(crate) fn check_iommu(platform: &Platform, notes: &mut Notes<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{PRESETS, Platform};
+    use crate::{Origin, PRESETS, Platform, preset};
 
     /// What is said of the preset with an IOMMU where this key has this value.
     fn said(key: &str, value: &str) -> String {
@@ -83,6 +99,23 @@ mod tests {
         };
         assert_eq!(with("80"), "", "as walk_read_ns");
         assert!(with("80.5").contains("iommu.walk_read_ns, 80"));
+    }
+
+    #[test]
+    fn a_device_keeps_translations_only_where_something_translates() {
+        let said = |name: &str, set: &[(&str, &str)]| {
+            let with = |platform: Platform, (key, value): &(&str, &str)| {
+                platform.with_text(key, value, Origin::Assumed("a test".to_owned()))
+            };
+            let platform = preset(name).unwrap().unwrap();
+            set.iter().try_fold(platform, with).err().map_or_else(String::new, |error| error.to_string())
+        };
+        let one = ("dma.ats_entries", "1");
+        assert_eq!(said("card-gen5-x16-iommu", &[one]), "");
+        let refused = said("card-gen5-x16", &[one]);
+        assert!(refused.contains("dma.ats_entries: is 1, and no section [iommu]"), "{refused}");
+        assert_eq!(said("card-gen5-x16", &[("dma.ats_entries", "0")]), "");
+        assert!(said("card-gen5-x16-iommu", &[one, ("iommu.pass_through", "true")]).contains("nobody answers"));
     }
 
     #[test]

@@ -455,6 +455,8 @@ section! {
         relaxed_ordering: bool = Kind::Flag, default "false" because "it is the engine's choice, and off after reset for many";
         /// The same of ID-Based Ordering.
         id_based_ordering: bool = Kind::Flag, default "false" because "few engines use it";
+        /// Translations that it keeps itself, asked of the IOMMU by ATS; the one used longest ago leaves. 0 if it sends addresses as it was told them.
+        ats_entries: u32 = Kind::Count(0, 1 << 16), default "0" because "it has no ATS";
     }
 }
 
@@ -664,6 +666,7 @@ mod tests {
         "dma.send_buffers",
         "dma.relaxed_ordering",
         "dma.id_based_ordering",
+        "dma.ats_entries",
         "msi_x.vectors",
         "msi_x.bar",
         "switch.generation",

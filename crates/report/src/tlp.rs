@@ -1,6 +1,6 @@
 //! A TLP in a line.
 
-use lanemark_wire::{CompletionStatus, Header};
+use lanemark_wire::{AddressType, CompletionStatus, Header, ats};
 
 /// Kind, size and where to: short enough for a slice of a viewer.
 pub(crate) fn name(header: &Header) -> String {
@@ -36,7 +36,12 @@ pub(crate) fn describe(header: &Header) -> String {
             } else {
                 format!(", tag {tag}")
             };
-            format!("{name} at {address:#x} by {requester}{tag}")
+            let at = match request.at {
+                AddressType::Untranslated => "",
+                AddressType::TranslationRequest { .. } => ", asks for a translation",
+                AddressType::Translated => ", translated",
+            };
+            format!("{name} at {address:#x} by {requester}{tag}{at}")
         }
         Header::Completion(completion) => {
             let carried = u32::from(completion.length) * 4;
@@ -45,7 +50,10 @@ pub(crate) fn describe(header: &Header) -> String {
             let left = if carried > 0 && left > 0 { format!(", {left} B to come") } else { String::new() };
             format!("{name} from {} for {requester}, tag {tag}{left}", completion.completer_id)
         }
-        Header::Message(_) => format!("{name} by {requester}"),
+        Header::Message(message) => match ats::what(message) {
+            Some((what, to)) => format!("{name} by {requester}, {what} for {to}"),
+            None => format!("{name} by {requester}"),
+        },
         _ => format!("{name} by {requester}, tag {tag}"),
     }
 }
@@ -62,7 +70,7 @@ fn status_name(status: CompletionStatus) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_wire::{Completion, FunctionId, MemoryRequest};
+    use lanemark_wire::{CommonFields, Completion, FunctionId, MemoryRequest, Message, Routing};
 
     const CARD: FunctionId = FunctionId(0x0100);
 
@@ -72,6 +80,18 @@ mod tests {
         assert_eq!(describe(&read), "MRd 70 B at 0x1003 by 01:00.0, tag 7");
         let write = Header::Memory(MemoryRequest::write(CARD, 1 << 32, 4));
         assert_eq!(describe(&write), "MWr 4 B at 0x100000000 by 01:00.0");
+        let asks = MemoryRequest::read(CARD, 7, 0x2000, 8);
+        let at = |at| describe(&Header::Memory(MemoryRequest { at, ..asks }));
+        let question = at(AddressType::TranslationRequest { no_write: false });
+        assert_eq!(question, "MRd 8 B at 0x2000 by 01:00.0, tag 7, asks for a translation");
+        assert_eq!(at(AddressType::Translated), "MRd 8 B at 0x2000 by 01:00.0, tag 7, translated");
+        let forget = ats::invalidate_request(CommonFields::default(), FunctionId(0xff), CARD, 3);
+        let request = describe(&Header::Message(forget));
+        assert_eq!(request, "MsgD 8 B by 00:1f.7, Invalidate Request for 01:00.0");
+        let done = ats::invalidate_completion(CommonFields::default(), CARD, FunctionId(0xff), 3);
+        assert_eq!(describe(&Header::Message(done)), "Msg by 01:00.0, Invalidate Completion for 00:1f.7");
+        let other = Message { routing: Routing::Local, ..done };
+        assert_eq!(describe(&Header::Message(other)), "Msg by 01:00.0");
         let part = Header::Completion(Completion::data(FunctionId(0), CARD, 7, 3, 70, 61));
         assert_eq!(describe(&part), "CplD 61 B from 00:00.0 for 01:00.0, tag 7, 9 B to come");
         let last = Header::Completion(Completion::data(FunctionId(0), CARD, 7, 64, 9, 9));

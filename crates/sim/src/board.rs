@@ -14,6 +14,7 @@
 //! A TLP that leaves for a link is handed to whoever is at the other end at once, with the time at which it will be
 //! there: TLPs of a link come in order, so no event is needed for their arrival.
 
+mod ats;
 mod carried;
 mod faults;
 mod inject;
@@ -230,7 +231,8 @@ impl Board {
             errors: Vec::new(),
             has_failed: false,
         };
-        if platform.faults.iter().any(|fault| fault.kind.value.is_of_iommu()) {
+        // Who is asked where pages lead has a table that says so.
+        if platform.has_ats() || platform.faults.iter().any(|fault| fault.kind.value.is_of_iommu()) {
             board.lend_by_table();
         }
         Ok(board)
@@ -415,7 +417,8 @@ impl Board {
         for card in 0..self.endpoints.len() {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.stop();
-                self.set(Port::Issue(card), Ticks::NEVER);
+                let due = engine.due();
+                self.set(Port::Issue(card), due);
                 self.refresh_queues(card);
             }
         }

@@ -256,6 +256,17 @@ mod tests {
     }
 
     #[test]
+    fn a_card_that_keeps_translations_says_so_and_no_other_function_does() {
+        let iommu = preset("card-gen5-x16-iommu").unwrap().unwrap();
+        for (entries, has_ats) in [(0.0, false), (1.0, true)] {
+            let origin = lanemark_platform::Origin::Given("a test".to_owned());
+            let functions = functions(&iommu.with("dma.ats_entries", entries, origin).unwrap()).unwrap();
+            let said = functions.iter().map(|function| ConfigSpace::new(&function.bytes).address_translation().ok());
+            assert_eq!(said.collect::<Vec<_>>(), [None, has_ats.then_some(true)]);
+        }
+    }
+
+    #[test]
     fn as_many_cards_as_a_bus_has_devices_are_seated_and_one_more_is_refused() {
         for (below, most) in [(ROOT, 31), ("rha25", 32)] {
             assert!(functions(&cards(rosta(), below, most)).is_ok());

@@ -1,7 +1,8 @@
 //! The header of a TLP as it lies on a link, made from what a board knows of it.
 
 use crate::board::FIRST_CARD;
-use crate::tlp::{Flaw, Tlp, TlpKind};
+use crate::tlp::{self, Flaw, Tlp, TlpKind};
+use lanemark_wire::ats::{invalidate_completion, invalidate_request};
 use lanemark_wire::{
     AddressType, Attr, CommonFields, Completion, CompletionStatus, FunctionId, Header, MemoryKind, MemoryRequest,
 };
@@ -24,7 +25,11 @@ pub(crate) fn header_of(tlp: &Tlp, parties: Parties, left_bytes: u16) -> Header 
     let (requester_id, tag) = (parties.requester, tag(tlp));
     let request = |kind| {
         let Tlp { address, length_dw: length, first_be, last_be, .. } = *tlp;
-        let at = AddressType::Untranslated;
+        let at = match tlp.at {
+            tlp::AddressType::Untranslated => AddressType::Untranslated,
+            tlp::AddressType::TranslationRequest => AddressType::TranslationRequest { no_write: false },
+            tlp::AddressType::Translated => AddressType::Translated,
+        };
         Header::Memory(MemoryRequest {
             common,
             kind,
@@ -47,6 +52,8 @@ pub(crate) fn header_of(tlp: &Tlp, parties: Parties, left_bytes: u16) -> Header 
             let data = Completion::data(parties.completer, requester_id, tag, lower_address, left_bytes, bytes);
             Header::Completion(Completion { common, ..data })
         }
+        TlpKind::MsgD => Header::Message(invalidate_request(common, ROOT_COMPLEX_ID, requester_id, tlp.tag as u8)),
+        TlpKind::Msg => Header::Message(invalidate_completion(common, requester_id, ROOT_COMPLEX_ID, tlp.tag as u8)),
         TlpKind::Cpl => {
             let status = match tlp.flaw {
                 Flaw::Abort => CompletionStatus::CompleterAbort,

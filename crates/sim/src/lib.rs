@@ -29,4 +29,4 @@ pub use coherent_board::CoherentBoard;
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;
 pub use setpci::{ConfigWrite, NoConfigWrite, SetpciError, WrittenCapability, setpci};
-pub use tlp::{Flaw, Tlp, TlpKind, span};
+pub use tlp::{AddressType, Flaw, Tlp, TlpKind, span};

@@ -60,6 +60,8 @@ pub(crate) struct Observer {
     /// The numbers of reads by requester and tag, and of writes by where their payload is.
     reads: BTreeMap<(u16, u16), u64>,
     writes: BTreeMap<u32, u64>,
+    /// Those of Invalidate Requests, by whom they are for and their `ITag`.
+    invalidations: BTreeMap<(u16, u16), u64>,
     /// Bytes that are still to cross a link as answers: by link, requester and tag.
     left: BTreeMap<(usize, u16, u16), u32>,
     /// TLPs that came damaged and have to go again on this direction.
@@ -100,6 +102,7 @@ impl Observer {
             requests: 0,
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
+            invalidations: BTreeMap::new(),
             left: BTreeMap::new(),
             again: Vec::new(),
         })
@@ -207,23 +210,27 @@ impl Observer {
         let begins = !goes_again
             && match self.lines[direction].from {
                 End::Root(_) => {
-                    sent.input == root_input::CORES || tlp.requester == ROOT_COMPLEX && tlp.kind == TlpKind::MRd
+                    sent.input == root_input::CORES
+                        || tlp.requester == ROOT_COMPLEX && tlp.kind == TlpKind::MRd
+                        || tlp.kind == TlpKind::MsgD
                 }
                 End::Endpoint(_) => true,
                 End::Switch { .. } => false,
             };
         let known = match tlp.kind {
-            TlpKind::MRd | TlpKind::MWr if begins => None,
+            TlpKind::MRd | TlpKind::MWr | TlpKind::MsgD if begins => None,
+            TlpKind::MsgD | TlpKind::Msg => self.invalidations.get(&(tlp.requester, tlp.tag)).copied(),
             TlpKind::MWr => self.writes.get(&tlp.payload.number()).copied(),
             TlpKind::MRd | TlpKind::CplD | TlpKind::Cpl => self.reads.get(&(tlp.requester, tlp.tag)).copied(),
         };
         known.unwrap_or_else(|| {
             self.requests += 1;
-            if tlp.kind == TlpKind::MWr {
-                self.writes.insert(tlp.payload.number(), self.requests);
-            } else {
-                self.reads.insert((tlp.requester, tlp.tag), self.requests);
-            }
+            let name = (tlp.requester, tlp.tag);
+            match tlp.kind {
+                TlpKind::MWr => self.writes.insert(tlp.payload.number(), self.requests),
+                TlpKind::MsgD | TlpKind::Msg => self.invalidations.insert(name, self.requests),
+                TlpKind::MRd | TlpKind::CplD | TlpKind::Cpl => self.reads.insert(name, self.requests),
+            };
             self.requests
         })
     }
@@ -252,7 +259,7 @@ impl Observer {
         let key = (link, tlp.requester, tlp.tag);
         let bytes = tlp.enabled_bytes();
         let left = match tlp.kind {
-            TlpKind::MWr | TlpKind::Cpl => bytes,
+            TlpKind::MWr | TlpKind::Cpl | TlpKind::MsgD | TlpKind::Msg => bytes,
             TlpKind::MRd => {
                 self.left.insert(key, bytes);
                 bytes

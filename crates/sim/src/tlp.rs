@@ -17,6 +17,10 @@ pub enum TlpKind {
     CplD,
     /// A completion without data and with an error status.
     Cpl,
+    /// An Invalidate Request, posted: [`Tlp::requester`] is whom it is for, and its data say which addresses.
+    MsgD,
+    /// An Invalidate Completion, posted.
+    Msg,
 }
 
 impl TlpKind {
@@ -29,8 +33,27 @@ impl TlpKind {
 }
 
 /// Tables, by kind: a match would be a jump that no processor foresees.
-const CLASSES: [FlowClass; 4] = [FlowClass::Posted, FlowClass::NonPosted, FlowClass::Completion, FlowClass::Completion];
-const PAYLOAD_BYTES_OF_DW: [u32; 4] = [4, 0, 4, 0];
+const CLASSES: [FlowClass; 6] = [
+    FlowClass::Posted,
+    FlowClass::NonPosted,
+    FlowClass::Completion,
+    FlowClass::Completion,
+    FlowClass::Posted,
+    FlowClass::Posted,
+];
+const PAYLOAD_BYTES_OF_DW: [u32; 6] = [4, 0, 4, 0, 4, 0];
+
+/// AT: what kind of address a request has, and of what kind of request a completion is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum AddressType {
+    /// As its requester was told it: somebody has yet to translate it.
+    Untranslated,
+    /// It is asked where it leads.
+    TranslationRequest,
+    /// As its requester was answered that.
+    Translated,
+}
 
 /// What is wrong with a TLP, which it takes with it to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,8 +104,8 @@ pub struct Tlp {
     pub id_based: bool,
     /// What is wrong with it.
     pub flaw: Flaw,
-    /// Nothing.
-    pub reserved: u8,
+    /// What kind of address it has.
+    pub at: AddressType,
     /// What kind.
     pub kind: TlpKind,
 }
@@ -106,7 +129,7 @@ impl Tlp {
             relaxed: false,
             id_based: false,
             flaw: Flaw::None,
-            reserved: 0,
+            at: AddressType::Untranslated,
         }
     }
 
@@ -129,13 +152,14 @@ impl Tlp {
         self.relaxed || self.id_based
     }
 
-    /// DWs of its header: memory requests from 4 GiB on have 4, all others 3.
+    /// DWs of its header: memory requests from 4 GiB on and messages have 4, all others 3.
     ///
     /// Source: PCI Express Base Specification, "TLP Header Size", 64-bit and 32-bit address formats.
     #[must_use]
     pub const fn header_dw(&self) -> u8 {
         match self.kind {
             TlpKind::MWr | TlpKind::MRd if self.address >= 1 << 32 => 4,
+            TlpKind::MsgD | TlpKind::Msg => 4,
             _ => 3,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::board::{Direction, FIRST_CARD};
 use crate::noticed::PortLimit;
+use crate::part::atc;
 use crate::part::credit::{Credits, Pool};
 use crate::part::dllp::Skp;
 use crate::part::dma_engine::{self, DmaEngine};
@@ -372,6 +373,7 @@ impl Builder<'_> {
                 tick: platform.registers.as_ref().map_or(Ticks(1), tick),
                 queues: platform.fifos.as_ref().map(queues),
                 vectors: platform.vector_table(number as u32),
+                atc: atc(platform, FIRST_CARD + number as u16),
             })
         });
         let fifos = platform.fifos.as_ref();
@@ -380,6 +382,13 @@ impl Builder<'_> {
         let spec = endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued, registers };
         Ok(Endpoint::new(spec, regions, engine))
     }
+}
+
+/// The translations that a card keeps.
+fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
+    let (dma, iommu) = (platform.dma.as_ref()?, platform.iommu.as_ref()?);
+    let (entries, channels) = (dma.ats_entries.value as usize, dma.channels.value as usize);
+    platform.has_ats().then_some(atc::Spec { requester, entries, page_bytes: iommu.page_bytes.value, channels })
 }
 
 /// What a request of one direction takes besides its beats.

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`link`] | how long does a packet occupy the wire? |
 //! | [`tlp`] | which packet do these bytes mean, and which bytes does a packet become? |
+//! | [`ats`] | what is a device told of where its addresses lead? |
 //! | [`byte_enable`] | which bytes does a request mean? |
 //! | [`split`] | how many packets does a transfer take? |
 //! | [`config`] | what does a function say about itself? |
@@ -32,6 +33,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod ats;
 pub mod byte_enable;
 pub mod config;
 pub mod credit;

@@ -7,17 +7,36 @@
 //! A walk is one read where it is known in which page of the table its last level is, which holds for a block of 512 pages; of
 //! blocks the same is true as of pages. Where walks read through the last-level cache, a table that it keeps is read from there once it has been read;
 //! one that it may not keep takes that long at the least.
+//!
+//! A device with ATS has a cache of one set of its own. Where that has room for the pages of the window, nothing is looked up, and nothing
+//! walked for; where it has not, each page is asked for every time, and of these questions is true what else is of requests. A
+//! question takes beats of the engine and of its read, the way up, a look, the way down of a completion of 8 B, and its beats; a channel
+//! makes no request meanwhile. Where a look is shorter than the acknowledgment of the question is on the line, the answer waits for that,
+//! and the formula is a bound.
 
 use super::Way;
 use crate::bounds::Largest;
+use crate::path::Path;
 use crate::predict::Bound;
 use lanemark_machine::{Partner, Pattern, Verb};
 use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;
+use lanemark_wire::ats::ENTRY_BYTES;
 use std::collections::BTreeMap;
 
 /// Most places of a window that are looked at one by one.
 const MOST_PLACES: u64 = 1 << 20;
+
+/// What a device asks for itself, once everything that stays known is known.
+#[derive(Clone, Copy, Debug)]
+struct Questions {
+    /// How many there are.
+    count: f64,
+    /// Whether that is all of it, and not only the least.
+    is_exact: bool,
+    /// Whether the device has room for all pages.
+    has_room: bool,
+}
 
 /// What transfers walk for, once everything that stays known is known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,14 +60,79 @@ impl Way<'_> {
         iommu.filter(|_| self.transfer.partner == Partner::Host)
     }
 
-    /// A look in the IOTLB.
+    /// Whether the device asks where its addresses lead.
+    fn has_ats(&self) -> bool {
+        self.dma.ats_entries.value > 0
+    }
+
+    /// A look in the IOTLB for a request for data: none where the device has translated it.
     pub(super) fn lookup(&self) -> Ticks {
-        self.iommu().map_or(Ticks::ZERO, |iommu| iommu.lookup_ns.value)
+        self.iommu().filter(|_| !self.has_ats()).map_or(Ticks::ZERO, |iommu| iommu.lookup_ns.value)
+    }
+
+    /// From when a device begins to ask for a translation until it has it, if that is not walked for.
+    fn question(&self, iommu: &Iommu) -> Option<Ticks> {
+        let (endpoint, card) = (&self.platform.endpoint, self.transfer.card);
+        let up = Path::up(self.platform, card)?.unloaded(self.header_dw, 0);
+        let down = Path::down(self.platform, card)?.unloaded(3, ENTRY_BYTES);
+        let asking = self.beats(self.header_dw, 0) + self.dma.read_request_ns.value + endpoint.egress_ns.value;
+        let answered = endpoint.ingress_ns.value + self.beats(3, ENTRY_BYTES);
+        Some(asking + up + iommu.lookup_ns.value + down + answered)
+    }
+
+    /// What so many transfers ask for, at the least.
+    fn questions(&self, iommu: &Iommu, transfers: u64) -> Questions {
+        let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
+        let places = window.places(bytes);
+        // Channels find what another one has asked for.
+        let is_known = window.pattern != Pattern::Random && places <= MOST_PLACES && bytes > 0 && self.channels == 1;
+        if !is_known {
+            return Questions { count: 0.0, is_exact: false, has_room: false };
+        }
+        let (all, room) = (self.pages(iommu, places).len(), self.dma.ats_entries.value as usize);
+        if all <= room {
+            return Questions { count: 0.0, is_exact: true, has_room: true };
+        }
+        let (rounds, is_exact) = (transfers / places, transfers.is_multiple_of(places));
+        let first = if transfers < places { self.pages(iommu, transfers).len() } else { all };
+        let count = if is_exact {
+            rounds as f64 * all as f64
+        } else {
+            first.saturating_sub(room) as f64 + rounds.saturating_sub(1) as f64 * all as f64
+        };
+        Questions { count, is_exact, has_room: false }
+    }
+
+    /// The same answer with what a device with ATS asks for.
+    fn asked_for(&self, iommu: &Iommu, largest: Largest, transfers: u64, one_by_one: bool) -> Option<Largest> {
+        let questions = self.questions(iommu, transfers);
+        if questions.has_room {
+            // Nothing is walked for any more, but what was may have pushed data out of the cache.
+            let is_undisturbed = self.walks(iommu, transfers, 0).is_undisturbed;
+            return Some(if is_undisturbed { largest } else { largest.blurred() });
+        }
+        let asked_ns = questions.count * self.question(iommu)?.as_ns();
+        // Which of them are asked for in a part of a round is not known.
+        let walks = if questions.is_exact { self.walks(iommu, transfers, 0) } else { Walks::default() };
+        let interval_ns = iommu.walk_interval_ns.value.as_ns();
+        let asked = Largest::of([(Bound::Translation, asked_ns + walks.time_ns)]);
+        if one_by_one && self.is_one_request_each() {
+            let is_free = walks.count == 0.0 || interval_ns * transfers as f64 <= largest.ns;
+            let down = Path::down(self.platform, self.transfer.card)?;
+            let is_acknowledged = down.hops.first().is_some_and(|hop| hop.dllp() <= iommu.lookup_ns.value);
+            let all = largest.then(&asked);
+            return Some(if walks.is_exact && is_free && is_acknowledged { all } else { all.blurred() });
+        }
+        // What a channel's requests take besides no term tells of.
+        Some(largest.or(asked).blurred())
     }
 
     /// The same answer for so many transfers with what is translated for them; `one_by_one` if none begins before the last is over.
     pub(super) fn translated(&self, largest: Largest, transfers: u64, one_by_one: bool) -> Largest {
         let Some(iommu) = self.iommu() else { return largest };
+        if self.has_ats() {
+            return self.asked_for(iommu, largest, transfers, one_by_one).unwrap_or_else(|| largest.blurred());
+        }
         let walks = self.walks(iommu, transfers, if one_by_one { 0 } else { self.most_waiting() });
         let interval_ns = iommu.walk_interval_ns.value.as_ns();
         let begun = Largest::of([(Bound::Translation, (walks.count - 1.0).max(0.0) * interval_ns)]);

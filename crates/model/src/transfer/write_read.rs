@@ -74,7 +74,8 @@ pub(crate) fn write_read(
     let largest = sum?.times(scale, 0.0).or(queued).or(Largest::of([taken]));
     let delivered_ns = start + largest.ns.max(seen_ns);
     let holds_for = "one card, one pair under way, nothing else on its links";
-    // With more than one request each way, what is behind the first of them is not told.
-    let lead = if each == 2 && writes.knows_lines(all, written_by) { largest.lead() } else { 1.0 };
+    // With more than one request each way, what is behind the first of them is not told, nor what a device asks before it.
+    let is_clear = each == 2 && writes.knows_lines(all, written_by) && !platform.has_ats();
+    let lead = if is_clear { largest.lead() } else { 1.0 };
     Some(Prediction { issue_ns: delivered_ns - last_ns, delivered_ns, bound: largest.bound, lead, holds_for })
 }

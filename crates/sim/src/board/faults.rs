@@ -13,7 +13,7 @@ use crate::engine::Slot;
 use crate::noticed::{Noticed, PortLimit};
 use crate::part::link::Sent;
 use crate::ports::{Port, root_input};
-use crate::tlp::{Flaw, Tlp, TlpKind};
+use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use crate::topology::End;
 use lanemark_platform::{Fault, FaultKind, Mailbox, Platform};
 use lanemark_units::Ticks;
@@ -90,7 +90,7 @@ impl Armed {
             FaultKind::ReadOnly => matches!(kind, TlpKind::MWr),
             FaultKind::StuckInvalidation | FaultKind::Unpinnable => false,
             FaultKind::Poisoned => matches!(kind, TlpKind::MWr | TlpKind::CplD),
-            FaultKind::Stuck => matches!(kind, TlpKind::MRd),
+            FaultKind::Stuck => matches!(kind, TlpKind::MRd | TlpKind::MsgD),
             FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => true,
         }
     }
@@ -126,8 +126,9 @@ impl Armed {
             return Some(Fate::Lost { since, is_first });
         }
         let is_its_end = ends_here || self.kind == FaultKind::NoCredits;
-        // Messages are not translated.
-        if self.kind.is_of_iommu() && Mailbox::MESSAGES.contains(&sent.tlp.address) {
+        // Messages are not translated, and what a device has translated is not looked up.
+        let is_translated = || sent.tlp.at == AddressType::Translated || Mailbox::MESSAGES.contains(&sent.tlp.address);
+        if self.kind.is_of_iommu() && is_translated() {
             return None;
         }
         if !is_here || !self.is_for(sent.tlp.kind) || !is_its_end {
@@ -400,7 +401,7 @@ impl Board {
 
     /// A request or a completion is lost: if somebody waits for it, they give up when their time is over.
     fn give_up_later(&mut self, tlp: &Tlp) {
-        if tlp.kind == TlpKind::MWr {
+        if tlp.kind.class() == FlowClass::Posted {
             return;
         }
         let (card, now) = (self.card_of(tlp), self.now);
@@ -518,7 +519,7 @@ impl Board {
         }
         fresh.now = self.now;
         if let (Some(fresh), Some(used)) = (&mut fresh.iommu, &mut self.iommu) {
-            fresh.take_over(used);
+            fresh.take_over(self.now, used);
         }
         fresh.outbox = std::mem::take(&mut self.outbox);
         fresh.crossings = self.crossings.take();

@@ -122,7 +122,8 @@ impl Board {
         while let Some(step) = self.iommu.as_mut().and_then(|iommu| iommu.queue_mut()?.step(now)) {
             let until = match step {
                 Step::Forget(command) => self.iommu.as_mut().map(|iommu| iommu.forget(now, command)),
-                Step::Left => self.roots.iter().map(|root| root.port.reached_at()).max(),
+                Step::Left if self.let_devices_forget() => None,
+                Step::Left => self.reached_at(),
                 Step::Ended => continue,
             };
             if let (Some(until), Some(queue)) = (until, self.iommu.as_mut().and_then(Iommu::queue_mut)) {
@@ -138,7 +139,16 @@ impl Board {
             return Ok(());
         }
         self.run_until(until);
-        Err(BackendError::Timeout { after: LONGEST })
+        Err(self.silent_devices().unwrap_or(BackendError::Timeout { after: LONGEST }))
+    }
+
+    /// Which devices were told to forget translations and have not answered, if that is what is waited for.
+    fn silent_devices(&self) -> Option<BackendError> {
+        let silent = self.iommu.as_ref().and_then(Iommu::queue).map(InvalidationQueue::silent)?;
+        let names: Vec<&str> = silent.iter().map(|requester| self.port_of_card(*requester)).collect();
+        let text = format!("no Invalidate Completion of {} after {} ns", names.join(", "), LONGEST.as_ns());
+        let source = Error::new(ErrorKind::TimedOut, text);
+        (!names.is_empty()).then_some(BackendError::Os { doing: "invalidating", source })
     }
 
     /// The pages of a range of IOVAs, which are whole ones of the IOMMU.

@@ -9,7 +9,7 @@ use crate::part::last_level_cache::LastLevelCache;
 use crate::part::link::Sent;
 use crate::part::root_port::Notice;
 use crate::ports::{Port, root_input};
-use crate::tlp::{Tlp, TlpKind};
+use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use lanemark_machine::{Cause, HostMemory, Partner, Socket, Transfer, Verb, Writer};
 use lanemark_platform::{Memory, Platform};
 use lanemark_units::{Iova, Ticks};
@@ -56,10 +56,15 @@ impl Board {
             iommu.look(now, &mut self.cache);
         }
         while let Some(translated) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
-            let Translated { port, because, tlp, named, refused } = translated;
-            match refused {
-                None => self.pass(port, now, because, tlp, named),
-                Some(_) => self.refuse_untranslated(port, because, tlp),
+            let Translated { port, because, tlp, named, refused, entry } = translated;
+            if tlp.at == AddressType::TranslationRequest && tlp.flaw == Flaw::None {
+                self.answer_question(port, because, &tlp, entry);
+            } else if tlp.kind == TlpKind::Msg {
+                self.has_forgotten(port, because, &tlp);
+            } else if refused.is_some() {
+                self.refuse_untranslated(port, because, tlp);
+            } else {
+                self.pass(port, now, because, tlp, named);
             }
         }
         self.invalidate_what_is_due();

@@ -9,6 +9,7 @@ use lanemark_wire::config::header::{self, HEADER};
 use lanemark_wire::config::isolation::ACCESS_CONTROL;
 use lanemark_wire::config::pcie::PCI_EXPRESS;
 use lanemark_wire::config::physical::{PHYSICAL_16, PHYSICAL_32};
+use lanemark_wire::config::translation::ADDRESS_TRANSLATION;
 use lanemark_wire::config::{BusNumbers, CapabilityId, PortType, Spot, Structure, WriteError, Writer};
 
 const fn express(register: &'static str, field: &'static str) -> Spot {
@@ -50,6 +51,9 @@ impl Seat {
         }
         writer.capability(CapabilityId::PCI_EXPRESS, |express| self.express(platform, express));
         writer.capability_of(CapabilityId::ADVANCED_ERROR_REPORTING, 2, error_reporting);
+        if self.is_endpoint() && platform.has_ats() {
+            writer.capability(CapabilityId::ADDRESS_TRANSLATION, |ats| address_translation(platform, ats));
+        }
         if self.looks_down() {
             let redirects = platform.redirects(&self.port);
             writer.capability(CapabilityId::ACCESS_CONTROL, |control| access_control(control, redirects));
@@ -274,6 +278,16 @@ fn vectors(capability: &mut Structure<'_>, msi_x: &MsiX, is_enabled: bool) {
     capability.number(const { Spot::of(&MSI_X, "Vector table", "offset") }, msi_x.table_offset_bytes.value);
     capability.code(const { Spot::of(&MSI_X, "PBA", "BAR") }, bar);
     capability.number(const { Spot::of(&MSI_X, "PBA", "offset") }, msi_x.pending_offset_bytes.value);
+}
+
+/// ATS of a device that takes one Invalidate Request at a time, whole pages of the IOMMU, and is on.
+fn address_translation(platform: &Platform, ats: &mut Structure<'_>) {
+    let page_bits = platform.iommu.as_ref().map_or(12, |iommu| iommu.page_bytes.value.trailing_zeros());
+    ats.number(const { Spot::of(&ADDRESS_TRANSLATION, "ATSCap", "Invalidate Queue Depth") }, 1);
+    ats.flag(const { Spot::of(&ADDRESS_TRANSLATION, "ATSCap", "PageAligned") }, true);
+    let unit = u64::from(page_bits.saturating_sub(12));
+    ats.number(const { Spot::of(&ADDRESS_TRANSLATION, "ATSCtl", "Smallest Translation Unit") }, unit);
+    ats.flag(const { Spot::of(&ADDRESS_TRANSLATION, "ATSCtl", "Enable") }, true);
 }
 
 /// A port that could isolate what is below it, and at the most redirects its requests.

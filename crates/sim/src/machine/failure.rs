@@ -6,7 +6,7 @@ use crate::config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, func
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
 use crate::noticed::Noticed;
 use crate::part::pins::RefusedPage;
-use crate::tlp::{Tlp, TlpKind};
+use crate::tlp::{AddressType, Tlp, TlpKind};
 use lanemark_machine::{Arrived, BusError, DmaCall, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};
 use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
@@ -356,9 +356,14 @@ impl SimulatedMachine {
         let bytes = tlp.enabled_bytes();
         match tlp.kind {
             TlpKind::MWr => format!("MWr of {bytes} B by {who} ({id})"),
+            TlpKind::MRd if tlp.at == AddressType::TranslationRequest => {
+                format!("MRd for a translation by {who} ({id}), tag {}", tag(tlp))
+            }
             TlpKind::MRd => format!("MRd of {bytes} B by {who} ({id}), tag {}", tag(tlp)),
             TlpKind::CplD => format!("CplD of {bytes} B for {who} ({id}), tag {}", tag(tlp)),
             TlpKind::Cpl => format!("Cpl for {who} ({id}), tag {}", tag(tlp)),
+            TlpKind::MsgD => format!("Invalidate Request to {who} ({id})"),
+            TlpKind::Msg => format!("Invalidate Completion of {who} ({id})"),
         }
     }
 

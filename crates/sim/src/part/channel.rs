@@ -319,16 +319,25 @@ impl Channel {
         self.described != Some((piece.number, piece.verb)) || address & (spec.descriptor_bytes - 1) == 0
     }
 
-    /// What became ready last before a request at `now` for `piece`, whose descriptor was there at `held`, and the time since
-    /// the last request.
+    /// What became ready last before a request at `now` for `piece`, whose descriptor was there at `held` and its page known at
+    /// `answered`, and the time since the last request.
     #[inline]
-    pub(crate) fn charge(&mut self, now: Ticks, piece: &Piece, held: Ticks, shared: &Shared<'_>) -> (Cause, Ticks) {
+    pub(crate) fn charge(
+        &mut self,
+        now: Ticks,
+        piece: &Piece,
+        [held, answered]: [Ticks; 2],
+        shared: &Shared<'_>,
+    ) -> (Cause, Ticks) {
         let mut last = (self.occupied_until, Cause::Engine);
         if held > last.0 {
             last = (held, Cause::Descriptor);
         }
         if self.room.0 > last.0 {
             last = (self.room.0, self.room.1.unwrap_or(Cause::LinkBusy));
+        }
+        if answered > last.0 {
+            last = (answered, Cause::Translation);
         }
         let is_load = piece.verb == Verb::Load;
         let awaits_reads = is_load || self.job.as_ref().is_some_and(|job| job.read.is_some());

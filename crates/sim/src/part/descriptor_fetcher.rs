@@ -77,18 +77,25 @@ impl DescriptorFetcher {
         if self.wanted > 0 && has_room { self.room_at } else { Ticks::NEVER }
     }
 
+    /// Bus address of the next one.
+    #[must_use]
+    pub fn next_at(&self) -> u64 {
+        let Spec { entry_bytes, ring, ring_bytes, .. } = self.spec;
+        ring + self.asked % (ring_bytes / entry_bytes) * entry_bytes
+    }
+
     /// The next read, if it is due.
     pub fn ask(&mut self, now: Ticks) -> Option<Tlp> {
         if self.due() > now {
             return None;
         }
-        let Spec { requester, first_tag, depth, entry_bytes, ring, ring_bytes } = self.spec;
-        let place = self.asked % (ring_bytes / entry_bytes);
+        let Spec { requester, first_tag, depth, entry_bytes, .. } = self.spec;
+        let at = self.next_at();
         let nth = (self.asked % u64::from(depth)) as u16;
         let tag = first_tag + nth;
         self.asked_at[usize::from(nth)] = now;
         (self.wanted, self.asked, self.coming) = (self.wanted - 1, self.asked + 1, self.coming + 1);
-        let (address, length_dw, first_be, last_be) = span(ring + place * entry_bytes, entry_bytes);
+        let (address, length_dw, first_be, last_be) = span(at, entry_bytes);
         Some(Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) })
     }
 

@@ -27,6 +27,7 @@
 //! [channel]: crate::part::channel
 
 use crate::engine::{Slab, Wire};
+use crate::part::atc::{self, Atc};
 use crate::part::channel::{Channel, Open, Shared};
 use crate::part::data_path::DataPath;
 use crate::part::descriptor_fetcher::{self, DescriptorFetcher};
@@ -37,12 +38,13 @@ use crate::part::memory::Memory;
 use crate::part::msi_x::{MsiX, Vector};
 use crate::part::pace::Pace;
 use crate::part::program::stored_bytes;
-use crate::tlp::{Flaw, Tlp, TlpKind, span};
+use crate::tlp::{AddressType, Flaw, Tlp, TlpKind, span};
 use lanemark_machine::{Cause, Completion, DmaCall, Partner, Samples, Verb};
 use lanemark_platform::{Mailbox, VectorTable};
 use lanemark_units::Ticks;
 use std::ops::Range;
 
+mod ats;
 mod steady;
 
 /// What never changes during a run.
@@ -94,6 +96,8 @@ pub struct Spec {
     pub queues: Option<interconnect::Spec>,
     /// Where its vectors lie, if it interrupts by MSI-X.
     pub vectors: Option<VectorTable>,
+    /// The translations that it keeps, if it has ATS.
+    pub atc: Option<atc::Spec>,
 }
 
 /// Bytes of the word or message that tells of an end.
@@ -158,6 +162,8 @@ pub struct DmaEngine {
     pub queues: Option<Interconnect>,
     /// Its vectors, if it interrupts by MSI-X.
     pub(crate) msi_x: Option<MsiX>,
+    /// The translations that it keeps, if it has ATS.
+    pub atc: Option<Box<Atc>>,
     /// What came, at its offset in the window's space.
     pub sink: Memory,
     /// When the last bytes came.
@@ -202,6 +208,7 @@ impl DmaEngine {
             taken_at: Ticks::ZERO,
             queues: spec.queues.map(Interconnect::new),
             msi_x: spec.vectors.zip(spec.mailboxes.first()).map(|(table, mailbox)| MsiX::new(table, mailbox.message)),
+            atc: spec.atc.map(|atc| Box::new(Atc::new(atc))),
             sink: Memory::holding(EMPTY),
             received_at: Ticks::ZERO,
             received_bytes: 0,
@@ -323,7 +330,8 @@ impl DmaEngine {
     #[must_use]
     pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
         let of_descriptor = || self.channels.get(self.fetching_channel(tag)?)?.fetcher.as_ref()?.asked_at(tag);
-        self.read_of(tag).map(|read| read.asked).or_else(of_descriptor)
+        let of_question = || self.atc.as_ref()?.asked_at(tag);
+        self.read_of(tag).map(|read| read.asked).or_else(of_question).or_else(of_descriptor)
     }
 
     /// The address behind the last byte of the read of this tag, if it is under way.
@@ -400,6 +408,9 @@ impl DmaEngine {
     pub fn waiting_for(&self) -> Option<Cause> {
         let held = self.arriving.first().is_some_and(|tlp| self.room_at(tlp) == Ticks::NEVER);
         let shared = self.shared();
+        if self.atc.as_ref().is_some_and(|atc| atc.awaits_answers()) {
+            return Some(Cause::Translation);
+        }
         if held { Some(Cause::Fifo) } else { self.channels.iter().find_map(|channel| channel.waiting_for(&shared)) }
     }
 
@@ -421,10 +432,16 @@ impl DmaEngine {
         // Those behind the one that was served last come before those up to it.
         let comes_before = |one: usize, other: usize| (one <= self.served, one) < (other <= self.served, other);
         for (place, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.job.is_some()) {
-            let due = channel.due(&shared);
+            let mut due = channel.due(&shared);
+            if let Some(atc) = &self.atc {
+                due = due.max(atc.held_until(place, shared.tag_at));
+            }
             if due < next.0 || due == next.0 && comes_before(place, next.1) {
                 next = (due, place);
             }
+        }
+        if self.atc.as_ref().is_some_and(|atc| atc.is_done()) {
+            next.0 = Ticks::ZERO;
         }
         self.next = next;
         next.0
@@ -438,6 +455,9 @@ impl DmaEngine {
             return false;
         }
         (self.served, made.channel) = (channel, channel);
+        if self.atc.is_some() && self.speaks_of_translations(channel, now, made) {
+            return made.at < Ticks::NEVER;
+        }
         let at = if self.channels[channel].calls.is_some() {
             self.issue_of_call(channel, now, slab, &mut made.tlp)
         } else {
@@ -453,6 +473,7 @@ impl DmaEngine {
         let calls = channel.calls?;
         if channel.fetch_due(&calls, &self.spec) <= now {
             *made = channel.fetcher.as_mut()?.ask(now)?;
+            self.translate(made);
             return Some(self.send(place, now, self.beats_of(made), self.spec.read.request));
         }
         if channel.notice_due(&calls, &self.spec) <= now {
@@ -502,6 +523,9 @@ impl DmaEngine {
         let is_described = is_first && job.transfer.partner == Partner::Host;
         job.advance();
         let descriptor = if is_described { self.spec.descriptor } else { Ticks::ZERO };
+        if self.atc.is_some() {
+            self.translate(&mut tlp);
+        }
         let rate = if verb == Verb::Store { &self.spec.write } else { &self.spec.read };
         let beats = self.beats_of(&tlp);
         let besides = rate.besides(chunk, offset, beats);
@@ -514,6 +538,7 @@ impl DmaEngine {
     fn charge(&mut self, place: usize, now: Ticks, piece: &Piece, is_first: bool) -> (Cause, Ticks) {
         let (tag_at, tag_because) = (Some(self.tag_at), self.tag_because);
         let shared = Shared { spec: &self.spec, tag_at, tag_because, queues: self.queues.as_ref() };
+        let answered_at = self.atc.as_ref().map_or(Ticks::ZERO, |atc| atc.answered_at(place));
         let channel = &mut self.channels[place];
         let is_fetched = channel.calls.is_some_and(|calls| calls.is_fetched);
         let fetched = channel.fetcher.as_mut().filter(|_| is_first && is_fetched);
@@ -522,7 +547,7 @@ impl DmaEngine {
             fetcher.begin(now);
             held
         });
-        channel.charge(now, piece, held, &shared)
+        channel.charge(now, piece, [held, answered_at], &shared)
     }
 
     /// A TLP of so many beats occupies its channel, before them too, and is on its way; says when it is at the link.
@@ -567,6 +592,7 @@ impl DmaEngine {
         let requester = self.spec.requester;
         let tag = place as u16;
         *made = Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) };
+        self.translate(made);
         Some(self.send(place, now, self.beats_of(made), self.spec.write.request))
     }
 
@@ -579,7 +605,8 @@ impl DmaEngine {
     /// another time now.
     #[inline]
     pub fn left(&mut self, now: Ticks, channel: usize, because: Option<Cause>) -> bool {
-        self.channels[channel].left(now, because, &self.spec)
+        let matters = self.channels[channel].left(now, because, &self.spec);
+        self.atc.is_some() && self.all_left() || matters
     }
 
     /// A completion is checked at `at`. It may be told so before that time: completions come in order.
@@ -597,7 +624,8 @@ impl DmaEngine {
 
     /// When there is room for what a completion brings; never while the queue for it is full.
     fn room_at(&self, tlp: &Tlp) -> Ticks {
-        let is_data = tlp.kind == TlpKind::CplD && usize::from(tlp.tag) < self.reads.len();
+        let is_read = tlp.kind == TlpKind::CplD && usize::from(tlp.tag) < self.reads.len();
+        let is_data = is_read && tlp.at != AddressType::TranslationRequest;
         let queues = self.queues.as_ref().filter(|_| is_data);
         queues.map_or(Ticks::ZERO, |queues| queues.takes_at(Queue::Rx, u64::from(tlp.enabled_bytes())))
     }
@@ -641,12 +669,12 @@ impl DmaEngine {
             return true;
         };
         if read.left == 0 {
-            // Nobody waits for it any more.
-            slab.give_back(tlp.payload);
-            return false;
+            // An answer of the IOMMU, or nobody waits for it any more.
+            return self.take_answer(now, &tlp, is_late, slab);
         }
         let bytes = tlp.enabled_bytes();
         let (number, place) = (read.transfer, read.channel);
+        let address = tlp.address.wrapping_add(self.atc.as_ref().map_or(0, |atc| atc.above(tlp.tag)));
         let is_good = tlp.kind == TlpKind::CplD && tlp.flaw == Flaw::None;
         let came = if tlp.kind == TlpKind::CplD { bytes.min(read.left) } else { read.left };
         read.left -= came;
@@ -656,7 +684,7 @@ impl DmaEngine {
             if let Some(job) = &channel.job {
                 let skip = tlp.first_be.trailing_zeros() as usize;
                 let data = &slab.bytes(tlp.payload)[skip..skip + bytes as usize];
-                self.sink.write(tlp.address + skip as u64 - job.base, data);
+                self.sink.write(address + skip as u64 - job.base, data);
                 if let Some(queues) = &mut self.queues {
                     queues.take(now, Queue::Rx, data);
                 }
@@ -665,7 +693,7 @@ impl DmaEngine {
             channel.received_bytes += u64::from(bytes);
             self.received_at = now;
         } else {
-            self.refused.get_or_insert(tlp.address);
+            self.refused.get_or_insert(address);
         }
         slab.give_back(tlp.payload);
         if let Some(nth) = channel.open.iter().position(|open| open.number == number) {
@@ -681,13 +709,22 @@ impl DmaEngine {
             }
         }
         if is_last {
-            if self.free_tags.is_empty() {
-                (self.tag_at, self.tag_because) = (now, if is_late { Cause::Fifo } else { Cause::Tag });
+            self.free_tag(now, tlp.tag, is_late);
+            if let Some(atc) = &mut self.atc {
+                atc.read_ends(tlp.tag);
             }
-            self.free_tags.push(tlp.tag);
         }
         // A transfer that ends does so with the last completion of a read.
         is_last
+    }
+
+    /// Nobody has this tag any more.
+    #[inline]
+    fn free_tag(&mut self, now: Ticks, tag: u16, is_late: bool) {
+        if self.free_tags.is_empty() {
+            (self.tag_at, self.tag_because) = (now, if is_late { Cause::Fifo } else { Cause::Tag });
+        }
+        self.free_tags.push(tag);
     }
 
     /// A descriptor has come.
@@ -697,6 +734,9 @@ impl DmaEngine {
             if tlp.kind != TlpKind::CplD || tlp.flaw != Flaw::None {
                 self.refused.get_or_insert(tlp.address);
             }
+        }
+        if let Some(atc) = &mut self.atc {
+            atc.read_ends(tlp.tag);
         }
         slab.give_back(tlp.payload);
     }

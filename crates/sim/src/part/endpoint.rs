@@ -23,6 +23,7 @@ use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_machine::{Cause, DmaCall};
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;
+use lanemark_wire::ats::AddressRange;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -287,7 +288,7 @@ pub struct Accepted {
     pub because: Cause,
     /// It was a request that nobody here serves.
     pub is_refused: bool,
-    /// It was a store to the doorbell of the DMA engine, or one that lets it send a message.
+    /// It was a store to the doorbell of the DMA engine, or one that lets it send a message; or it is told to forget translations.
     pub rings: bool,
 }
 
@@ -432,7 +433,8 @@ impl Endpoint {
     /// order, so when each is done is known as soon as it is sent.
     #[inline]
     pub fn receive(&mut self, at: Ticks, tlp: Tlp) {
-        let place = if tlp.flaw == Flaw::None { self.region_of(&tlp) } else { NOWHERE };
+        let is_for_region = tlp.flaw == Flaw::None && tlp.kind != TlpKind::MsgD;
+        let place = if is_for_region { self.region_of(&tlp) } else { NOWHERE };
         let at_region = at + self.spec.ingress;
         let start = at_region.max(self.free_at);
         let (beats, span) = match self.regions.get(place) {
@@ -537,7 +539,14 @@ impl Endpoint {
                 self.unsupported += 1;
                 is_refused = true;
             }
-            (TlpKind::CplD | TlpKind::Cpl, _) => slab.give_back(tlp.payload),
+            (TlpKind::MsgD, _) => {
+                if let Some(engine) = &mut self.dma {
+                    engine.forget_translations(AddressRange::from_bytes(accepted.head), tlp.tag);
+                    rings = true;
+                }
+                slab.give_back(tlp.payload);
+            }
+            (TlpKind::CplD | TlpKind::Cpl | TlpKind::Msg, _) => slab.give_back(tlp.payload),
         }
         (accepted.is_refused, accepted.rings) = (is_refused, rings);
         true

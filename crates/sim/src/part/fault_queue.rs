@@ -18,6 +18,8 @@ pub enum FaultReason {
     NotReadable,
     /// The page may not be written.
     NotWritable,
+    /// It came translated, and its requester has no ATS.
+    NotEnabled,
 }
 
 impl fmt::Display for FaultReason {
@@ -26,6 +28,7 @@ impl fmt::Display for FaultReason {
             FaultReason::NotMapped => "no page is mapped there",
             FaultReason::NotReadable => "the page may be written, and not read",
             FaultReason::NotWritable => "the page may be read, and not written",
+            FaultReason::NotEnabled => "it came translated, and the device has no ATS",
         })
     }
 }

@@ -14,6 +14,7 @@ use crate::engine::Wire;
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_units::Ticks;
+use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
 
 /// What goes on.
@@ -82,8 +83,8 @@ impl Intake {
         let to = &mut self.ports[port];
         match tlp.kind {
             TlpKind::CplD | TlpKind::Cpl => to.completions.push_back(Behind { at, writes: to.writes, tlp }),
-            TlpKind::MRd | TlpKind::MWr => {
-                to.writes += u64::from(tlp.kind == TlpKind::MWr);
+            TlpKind::MRd | TlpKind::MWr | TlpKind::MsgD | TlpKind::Msg => {
+                to.writes += u64::from(tlp.kind.class() == FlowClass::Posted);
                 to.requests.send(at, tlp);
             }
         }
@@ -114,7 +115,7 @@ impl Intake {
         let from = &mut self.ports[port];
         let waited = from.requests.due() < now;
         let tlp = from.requests.take(now)?;
-        if tlp.kind == TlpKind::MWr {
+        if tlp.kind.class() == FlowClass::Posted {
             from.writes -= 1;
             from.completions.iter_mut().for_each(|behind| behind.writes = behind.writes.saturating_sub(1));
         }

@@ -1,12 +1,14 @@
 //! What software tells an IOMMU to forget, one command after the other.
 //!
 //! ```text
-//!  software --> commands in order --latency--> IOTLB forgets --> what was translated before reaches memory --> the end is written
+//!  software --> commands in order --latency--> IOTLB forgets --> devices with ATS forget
+//!                       --> what was translated before reaches memory --> the end is written
 //! ```
 //!
 //! Ports: [`InvalidationQueue::put`] takes a command and says its number, [`InvalidationQueue::step`] says what is
 //! [due](InvalidationQueue::due) of the first, and [`InvalidationQueue::wait_until`] how long the requests take that it waits for.
-//! Which end was written last says [`InvalidationQueue::done`].
+//! Where devices have to be asked first, [`InvalidationQueue::await_devices`] says whom, and [`InvalidationQueue::answered`] hears from
+//! each. Which end was written last says [`InvalidationQueue::done`].
 //!
 //! A command ends behind the requests that used a translation before it was forgotten: those at the IOMMU first, then those on their way to
 //! memory.
@@ -48,6 +50,8 @@ enum Stage {
     Read(Ticks),
     /// The last request that was translated before has left the IOMMU then.
     Left(Ticks),
+    /// Devices have to answer.
+    Devices,
     /// It has reached memory then.
     Reached(Ticks),
     /// Nothing comes of it any more.
@@ -83,13 +87,23 @@ pub struct InvalidationQueue {
     done: u64,
     /// The number of the command that never ends.
     stuck: Option<u64>,
+    /// Devices that have not answered, as requesters.
+    asked: Vec<u16>,
 }
 
 impl InvalidationQueue {
     /// An empty one.
     #[must_use]
     pub const fn new(spec: Spec) -> InvalidationQueue {
-        InvalidationQueue { spec, commands: VecDeque::new(), stage: Stage::Idle, put: 0, done: 0, stuck: None }
+        InvalidationQueue {
+            spec,
+            commands: VecDeque::new(),
+            stage: Stage::Idle,
+            put: 0,
+            done: 0,
+            stuck: None,
+            asked: Vec::new(),
+        }
     }
 
     /// Takes a command; its number is one more than that of the one before, and that of the first is 1.
@@ -125,7 +139,7 @@ impl InvalidationQueue {
     #[must_use]
     pub fn due(&self) -> Ticks {
         match self.stage {
-            Stage::Idle | Stage::Stuck => Ticks::NEVER,
+            Stage::Idle | Stage::Stuck | Stage::Devices => Ticks::NEVER,
             Stage::Read(at) | Stage::Left(at) | Stage::Reached(at) => at,
         }
     }
@@ -151,7 +165,7 @@ impl InvalidationQueue {
                 self.begin(now);
                 Some(Step::Ended)
             }
-            Stage::Idle | Stage::Stuck => None,
+            Stage::Idle | Stage::Stuck | Stage::Devices => None,
         }
     }
 
@@ -160,6 +174,47 @@ impl InvalidationQueue {
         if let Stage::Left(until) | Stage::Reached(until) = &mut self.stage {
             *until = at.max(*until);
         }
+    }
+
+    /// What was asked last is asked again when these devices have answered; says which command they are to be told of, and by which
+    /// `ITag`, for the message.
+    pub fn await_devices(&mut self, devices: &[u16]) -> Option<(Command, u16)> {
+        let command = self.commands.front().copied().filter(|_| !devices.is_empty())?;
+        self.asked = devices.to_vec();
+        self.stage = Stage::Devices;
+        Some((command, self.itag()))
+    }
+
+    /// That of the first command: one of 32.
+    const fn itag(&self) -> u16 {
+        (self.done % 32) as u16
+    }
+
+    /// A device answers; says whether it was the last one.
+    pub fn answered(&mut self, now: Ticks, device: u16, itag: u16) -> bool {
+        if self.stage != Stage::Devices || itag != self.itag() {
+            return false;
+        }
+        self.asked.retain(|other| *other != device);
+        let are_all = self.asked.is_empty();
+        if are_all {
+            self.stage = Stage::Reached(now);
+        }
+        are_all
+    }
+
+    /// The links were reset: devices know no translation, and nobody answers.
+    pub fn devices_are_new(&mut self, now: Ticks) {
+        if self.stage == Stage::Devices {
+            self.asked.clear();
+            self.stage = Stage::Reached(now);
+        }
+    }
+
+    /// Devices that have not answered, as requesters.
+    #[must_use]
+    pub fn silent(&self) -> &[u16] {
+        &self.asked
     }
 
     /// Whether it takes no command now.
@@ -219,6 +274,26 @@ mod tests {
         assert_eq!(queue.put(Ticks(0), Command::All), Err(QueueFull { entries: 2 }));
         run(&mut queue, 0, 0);
         assert_eq!(queue.put(Ticks(50), Command::All), Ok(3));
+    }
+
+    #[test]
+    fn a_command_ends_when_every_device_has_answered_to_it_and_not_to_another_one() {
+        let mut queue = queue(4);
+        let _ = (queue.put(Ticks(0), Command::All), queue.put(Ticks(0), Command::All));
+        assert_eq!(queue.await_devices(&[]), None);
+        for itag in [0, 1] {
+            assert_eq!(queue.step(queue.due()), Some(Step::Forget(Command::All)));
+            assert_eq!(queue.step(queue.due()), Some(Step::Left));
+            assert_eq!(queue.await_devices(&[7, 8]), Some((Command::All, itag)));
+            assert_eq!((queue.due(), queue.step(Ticks(90))), (Ticks::NEVER, None));
+            assert!(!queue.answered(Ticks(90), 8, itag) && !queue.answered(Ticks(90), 8, itag));
+            assert!(!queue.answered(Ticks(90), 7, itag + 1), "of another command");
+            assert_eq!(queue.silent(), [7]);
+            assert!(queue.answered(Ticks(90), 7, itag));
+            queue.wait_until(Ticks(95));
+            assert_eq!((queue.step(Ticks(94)), queue.step(Ticks(95))), (None, Some(Step::Ended)));
+        }
+        assert_eq!(queue.done(), 2);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::part::iotlb::{self, Iotlb};
 use crate::part::last_level_cache::LastLevelCache;
 use crate::part::route::Range;
 use crate::part::translation_table::{Entry, TranslationTable};
-use crate::tlp::{Flaw, Tlp, TlpKind};
+use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use lanemark_dma::Permission;
 use lanemark_machine::Cause;
 use lanemark_platform::{self as platform, Mailbox, Platform};
@@ -58,6 +58,8 @@ pub struct Spec {
     pub interval: Ticks,
     /// Its invalidation queue.
     pub invalidation: invalidation_queue::Spec,
+    /// Whether devices have ATS: then it answers their questions, and takes what they have translated.
+    pub has_ats: bool,
 }
 
 impl Spec {
@@ -90,6 +92,7 @@ impl Spec {
                 latency: iommu.invalidation_ns.value,
                 entries: iommu.invalidation_entries.value as usize,
             },
+            has_ats: platform.has_ats(),
         })
     }
 }
@@ -143,6 +146,8 @@ enum Leads {
     By(Option<Entry>),
     /// As the walk for this page will find.
     Walked(u64),
+    /// Nowhere: it came translated, of somebody who may not do that.
+    Blocked,
 }
 
 /// Translations that are not all those of pages to themselves.
@@ -178,6 +183,8 @@ pub struct Translated {
     pub named: Option<Iova>,
     /// Why it goes nowhere, if it does not.
     pub refused: Option<FaultReason>,
+    /// What its page leads to, if that was looked up and it leads anywhere: of a question, the answer.
+    pub entry: Option<Entry>,
 }
 
 /// How often it was asked, and how often it had to walk.
@@ -270,35 +277,39 @@ impl Iommu {
         let is_ready = |port: &AtPort| port.looked.front().is_some_and(|first| first.ready <= now);
         let port = self.ports.iter().position(is_ready)?;
         let Looked { because, tlp, to, .. } = self.ports[port].looked.pop_front()?;
-        let Leads::By(entry) = to else { return Some(Translated { port, because, tlp, named: None, refused: None }) };
-        Some(self.translated(now, port, because, tlp, entry))
+        let plain = Translated { port, because, tlp, named: None, refused: None, entry: None };
+        match to {
+            Leads::By(entry) if tlp.at == AddressType::TranslationRequest => Some(Translated { entry, ..plain }),
+            Leads::By(entry) => Some(self.translated(now, plain, entry)),
+            Leads::Blocked => Some(self.refused(now, plain, FaultReason::NotEnabled)),
+            Leads::There | Leads::Walked(_) => Some(plain),
+        }
+    }
+
+    /// A request goes nowhere, and that is recorded.
+    fn refused(&mut self, now: Ticks, translated: Translated, reason: FaultReason) -> Translated {
+        let tlp = &translated.tlp;
+        if let Some(own) = &mut self.own {
+            own.faults.record(TranslationFault { requester: tlp.requester, at: Iova(tlp.address), reason, when: now });
+        }
+        Translated { refused: Some(reason), ..translated }
     }
 
     /// A request goes where its page leads, or is refused.
-    fn translated(
-        &mut self,
-        now: Ticks,
-        port: usize,
-        because: Option<Cause>,
-        tlp: Tlp,
-        entry: Option<Entry>,
-    ) -> Translated {
+    fn translated(&mut self, now: Ticks, plain: Translated, entry: Option<Entry>) -> Translated {
+        let tlp = plain.tlp;
         let is_write = tlp.kind == TlpKind::MWr;
-        let refused = match entry {
-            None => Some(FaultReason::NotMapped),
-            Some(Entry { permission, .. }) if is_write && !permission.writes() => Some(FaultReason::NotWritable),
-            Some(Entry { permission, .. }) if !is_write && !permission.reads() => Some(FaultReason::NotReadable),
-            Some(_) => None,
-        };
-        let at = Iova(tlp.address);
-        if let (Some(reason), Some(own)) = (refused, &mut self.own) {
-            own.faults.record(TranslationFault { requester: tlp.requester, at, reason, when: now });
+        let Some(Entry { page, permission }) = entry else { return self.refused(now, plain, FaultReason::NotMapped) };
+        if is_write && !permission.writes() {
+            return self.refused(now, plain, FaultReason::NotWritable);
+        }
+        if !is_write && !permission.reads() {
+            return self.refused(now, plain, FaultReason::NotReadable);
         }
         let page_bytes = self.spec.page_bytes;
-        let page = entry.map_or(at.0 / page_bytes, |entry| entry.page);
-        let address = if refused.is_some() { at.0 } else { page * page_bytes + at.0 % page_bytes };
-        let named = (address != at.0).then_some(at);
-        Translated { port, because, tlp: Tlp { address, ..tlp }, named, refused }
+        let address = page * page_bytes + tlp.address % page_bytes;
+        let named = (address != tlp.address).then_some(Iova(tlp.address));
+        Translated { tlp: Tlp { address, ..tlp }, named, entry, ..plain }
     }
 
     /// Whether this is a request for memory.
@@ -317,6 +328,9 @@ impl Iommu {
 
     /// When the address of a request that comes now is known, and where it leads.
     fn ready(&mut self, now: Ticks, tlp: &Tlp, cache: &mut LastLevelCache) -> (Ticks, Leads) {
+        if tlp.at == AddressType::Translated && tlp.flaw == Flaw::None {
+            return (now, if self.spec.has_ats { Leads::There } else { Leads::Blocked });
+        }
         if !self.is_for_memory(tlp) {
             return (now, Leads::There);
         }
@@ -509,10 +523,11 @@ impl Iommu {
     }
 
     /// After a reset of links: what was under way is gone, the table and what it recorded stay.
-    pub fn take_over(&mut self, used: &mut Iommu) {
+    pub fn take_over(&mut self, now: Ticks, used: &mut Iommu) {
         self.own = used.own.take();
         if let Some(own) = &mut self.own {
             own.held.clear();
+            own.queue.devices_are_new(now);
         }
     }
 
@@ -549,6 +564,7 @@ mod tests {
         walkers: 2,
         interval: Ticks(0),
         invalidation: invalidation_queue::Spec { latency: Ticks(100), entries: 4 },
+        has_ats: false,
     };
 
     fn no_cache() -> LastLevelCache {

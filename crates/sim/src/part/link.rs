@@ -592,6 +592,7 @@ impl Transmitter {
             TlpKind::MWr => self.crossed.writes += 1,
             TlpKind::MRd => self.crossed.reads += 1,
             TlpKind::CplD | TlpKind::Cpl => self.crossed.completions += 1,
+            TlpKind::MsgD | TlpKind::Msg => {}
         }
         self.crossed.payload_bytes += u64::from(tlp.payload_bytes());
         self.crossed.wire_bytes += wire_bytes;

@@ -1,6 +1,7 @@
 //! The parts: each a file of Spec, State, ports and handler.
 
 pub mod adapter_tlb;
+pub mod atc;
 pub mod bus;
 pub mod cache;
 pub mod channel;

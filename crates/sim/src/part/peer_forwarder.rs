@@ -127,6 +127,7 @@ impl PeerForwarder {
             TlpKind::MRd => self.spec.reads,
             TlpKind::MWr => self.spec.writes,
             TlpKind::CplD | TlpKind::Cpl => true,
+            TlpKind::MsgD | TlpKind::Msg => false,
         }
     }
 
@@ -170,7 +171,7 @@ impl PeerForwarder {
                 match tlp.kind {
                     TlpKind::MRd => self.begin(now, port, goes_to, tlp),
                     TlpKind::CplD => self.hold(tlp, slab),
-                    TlpKind::MWr | TlpKind::Cpl => self.fail(now, &tlp, slab),
+                    TlpKind::MWr | TlpKind::Cpl | TlpKind::MsgD | TlpKind::Msg => self.fail(now, &tlp, slab),
                 }
             }
         }

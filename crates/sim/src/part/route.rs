@@ -29,7 +29,9 @@ impl Routes {
     pub fn below(&self, tlp: &Tlp) -> Option<usize> {
         match tlp.kind {
             TlpKind::MWr | TlpKind::MRd => self.of_address(tlp.address),
-            TlpKind::CplD | TlpKind::Cpl => {
+            // What is to be told that all is forgotten is the root complex.
+            TlpKind::Msg => None,
+            TlpKind::CplD | TlpKind::Cpl | TlpKind::MsgD => {
                 self.requesters.iter().find(|(other, _)| *other == tlp.requester).map(|(_, port)| *port)
             }
         }

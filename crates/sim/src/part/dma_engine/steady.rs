@@ -23,6 +23,8 @@ impl DmaEngine {
             taken_at,
             queues,
             msi_x,
+            // Where something is translated nothing is skipped.
+            atc: _,
             sink: _,
             received_at,
             received_bytes,

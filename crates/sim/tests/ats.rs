@@ -1,0 +1,437 @@
+//! Does a device that keeps translations ask for each once, go where they lead, and forget them before anybody is told that it has?
+
+use lanemark_dma::{Backend, Buffer, Device, Domain, Invalidation, IovaRange, Lend, Mapping, Permission, Purge};
+use lanemark_dma::{Ranges, Space, Stale};
+use lanemark_machine::{
+    Cause, Completion, Descriptors, Direction, DmaCall, Frame, Lane, Machine, MachineError, OnChannels, Op, Partner,
+    Pattern, Plan, Samples, Share, Trace, Transfer, Verb, Window,
+};
+use lanemark_platform::{Origin, PRESETS, Platform, preset};
+use lanemark_sim::part::atc::Counted;
+use lanemark_sim::part::fault_queue::FaultReason;
+use lanemark_sim::part::invalidation_queue::Command;
+use lanemark_sim::{AddressType, Board, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_units::{HostPhys, Iova, Ticks};
+use lanemark_wire::ats::{AddressRange, TranslationEntry};
+use lanemark_wire::{AddressType as OnWire, Header, ats};
+use std::collections::BTreeSet;
+
+const PAGE: u64 = 4096;
+/// The first card as a requester.
+const CARD: u16 = 0x8000;
+/// Pages of host memory that are looked at.
+const LOOKED_AT: u64 = 64;
+
+fn platform(set: &[(&str, &str)]) -> Platform {
+    let preset = preset("card-gen5-x16-iommu").unwrap().unwrap();
+    [&[("dma.ats_entries", "8")], set].concat().iter().fold(preset, |platform, (key, value)| {
+        platform.with_text(key, value, Origin::Assumed("a test".to_owned())).unwrap()
+    })
+}
+
+fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board> {
+    let mut board = Board::new(platform).unwrap();
+    board.lend_nothing().unwrap();
+    let ranges = Ranges::of_pages(Space::of_device(32).unwrap(), 16).unwrap();
+    let mut domain = Domain::new("test", ranges, board, policy).unwrap();
+    domain.attach("card").unwrap();
+    domain
+}
+
+/// Lends so many pages of the host from this one on.
+fn lend(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
+    let at = domain.backend().lent_at() + page * PAGE;
+    let now = domain.backend().now();
+    domain.map(&mut Buffer::new(HostPhys(at), pages * PAGE), Lend::new(Device(0), permission), now).unwrap()
+}
+
+fn whole(verb: Verb, bytes: u64) -> Transfer {
+    let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, under_way: None }
+}
+
+/// A card moves so many bytes at an address, and everything comes to its end; how many arrived.
+fn moves(board: &mut Board, verb: Verb, at: Iova, bytes: u64) -> u64 {
+    let transfer = whole(verb, bytes);
+    let before = board.moved(&transfer).0;
+    board.start_transfer_at(&transfer, at, 1).unwrap();
+    while board.step() {}
+    board.moved(&transfer).0 - before
+}
+
+fn counted(board: &Board) -> Counted {
+    board.engine(0).unwrap().atc.as_ref().unwrap().counted
+}
+
+/// All bytes that a test may have changed.
+fn memory(board: &mut Board) -> Vec<u8> {
+    let mut bytes = vec![0; (LOOKED_AT * PAGE) as usize];
+    board.memory_mut().read(0, &mut bytes);
+    bytes
+}
+
+fn changed(before: &[u8], after: &[u8]) -> Vec<usize> {
+    let pages = before.chunks(PAGE as usize).zip(after.chunks(PAGE as usize));
+    pages.enumerate().filter(|(_, (before, after))| before != after).map(|page| page.0).collect()
+}
+
+#[test]
+fn each_page_is_asked_for_once_and_bytes_go_where_it_leads() {
+    let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
+    let there = lend(&mut domain, 20, 4, Permission::ReadWrite).iova();
+    let board = domain.backend_mut();
+    let before = memory(board);
+    assert_eq!(moves(board, Verb::Store, there, 4 * PAGE), 4 * PAGE);
+    let after = memory(board);
+    assert_eq!(changed(&before, &after), [20, 21, 22, 23]);
+    assert_eq!(counted(board).questions, 4);
+    // Requests of 512 B, and none untranslated.
+    assert_eq!(counted(board).lookups, 32);
+    assert_eq!(moves(board, Verb::Load, there, 4 * PAGE), 4 * PAGE);
+    let mut read = vec![0; 4 * PAGE as usize];
+    board.engine_mut(0).unwrap().sink.read(0, &mut read);
+    assert_eq!(read, after[20 * PAGE as usize..24 * PAGE as usize]);
+    assert_eq!(counted(board).questions, 4, "they are known");
+    assert!(board.errors.is_empty() && board.slots_in_use() == 0);
+}
+
+#[test]
+fn pages_of_any_size_and_few_tags_and_few_places_change_nothing_but_the_time() {
+    for set in [
+        &[("dma.ats_entries", "1")][..],
+        &[("dma.tags", "1")],
+        &[("dma.tags", "1"), ("dma.ats_entries", "1"), ("dma.send_buffers", "1")],
+        &[("iommu.page_bytes", "2MiB"), ("iommu.walk_reads", "3")],
+        &[("dma.relaxed_ordering", "true"), ("dma.id_based_ordering", "true")],
+        &[("iommu.walkers", "1"), ("root_complex.nonposted_header_credits", "1")],
+    ] {
+        for verb in [Verb::Load, Verb::Store] {
+            let transfer = Transfer { count: 24, ..whole(verb, 5000) };
+            let transfer = Transfer { window: Window { len: 24 * 5000, ..transfer.window }, ..transfer };
+            let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 3);
+            let mut samples = Samples::wanted(1);
+            SimulatedMachine::new(&platform(set)).unwrap().run(&plan, &mut samples).unwrap();
+            let confirmed = samples.confirmed.unwrap();
+            assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (120_000, 120_000), "{verb:?} {set:?}");
+        }
+    }
+}
+
+#[test]
+fn channels_that_share_one_place_all_come_to_their_end() {
+    let set = &[("dma.ats_entries", "1"), ("dma.channels", "4"), ("dma.tags", "2"), ("dma.send_buffers", "1")];
+    for verb in [Verb::Load, Verb::Store] {
+        let transfer = Transfer { count: 64, ..whole(verb, PAGE) };
+        let transfer = Transfer { window: Window { len: 64 * PAGE, ..transfer.window }, ..transfer };
+        let plan = Plan::on_one_core(vec![Op::OnChannels(OnChannels { transfer, channels: 4 })], 2);
+        let mut samples = Samples::wanted(1);
+        SimulatedMachine::new(&platform(set)).unwrap().run(&plan, &mut samples).unwrap();
+        let confirmed = samples.confirmed.unwrap();
+        assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (64 * PAGE, 64 * PAGE), "{verb:?}");
+    }
+}
+
+#[test]
+fn descriptors_and_words_for_a_core_are_translated_and_a_message_is_not() {
+    for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
+        let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
+        let call = DmaCall { transfer: whole(Verb::Store, 4 * PAGE), channel: 0, share, descriptors, completion };
+        let lane = Lane { core: 0, body: vec![Op::Dma(call)] };
+        let timeout = Ticks::whole_ns(1_000_000_000);
+        let plan = Plan { lanes: vec![lane], timeout, ..Plan::on_one_core(Vec::new(), 5) };
+        let mut machine = SimulatedMachine::new(&platform(&[])).unwrap();
+        let mut samples = Samples::wanted(1);
+        machine.run(&plan, &mut samples).unwrap();
+        // Four pages, and that of the driver's ring and word; each time 32 writes, four descriptors and the word.
+        let word = u64::from(completion == Completion::Flag);
+        let all = Counted { lookups: 5 * (32 + 4 + word), questions: 5 };
+        assert_eq!(counted(machine.board_mut()), all, "{completion:?}");
+        assert!(samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes));
+    }
+}
+
+#[test]
+fn what_waits_for_an_answer_waits_for_translation() {
+    let platform = platform(&[("dma.ats_entries", "1"), ("iommu.walk_read_ns", "2000")]);
+    let transfer = Transfer { count: 64, ..whole(Verb::Store, PAGE) };
+    let transfer = Transfer { window: Window { len: 64 * PAGE, ..transfer.window }, ..transfer };
+    let mut samples = Samples::wanted(1);
+    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap();
+    let longest = samples.waits.iter().max_by_key(|wait| wait.span).unwrap();
+    assert_eq!(longest.cause, Cause::Translation, "{:?}", samples.waits);
+}
+
+#[test]
+fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes() {
+    let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
+    let read_only = lend(&mut domain, 4, 1, Permission::Read).iova();
+    let write_only = lend(&mut domain, 5, 1, Permission::Write).iova();
+    let board = domain.backend_mut();
+    let (before, nowhere) = (memory(board), Iova(0x7654_3000));
+    for (verb, at, reason) in [
+        (Verb::Store, nowhere, FaultReason::NotMapped),
+        (Verb::Load, nowhere, FaultReason::NotMapped),
+        (Verb::Store, read_only, FaultReason::NotWritable),
+        (Verb::Load, write_only, FaultReason::NotReadable),
+    ] {
+        assert_eq!(moves(board, verb, at, 64), 0);
+        let fault = board.take_translation_fault().unwrap();
+        assert_eq!((fault.requester, fault.at, fault.reason), (CARD, at, reason), "{verb:?}");
+    }
+    assert_eq!(memory(board), before);
+    assert!(board.take_translation_fault().is_none() && board.slots_in_use() == 0);
+    // Everybody goes on, and what may be done is done translated.
+    assert_eq!(moves(board, Verb::Load, read_only, 64), 64);
+    assert_eq!(moves(board, Verb::Store, write_only, 64), 64);
+    assert_eq!(changed(&before, &memory(board)), [5]);
+    // Each of the two pages once, and nowhere each time, for that is not kept.
+    assert_eq!(counted(board).questions, 4);
+}
+
+#[test]
+fn a_request_that_comes_translated_is_taken_only_of_a_device_with_ats() {
+    for (entries, reaches) in [("8", true), ("0", false)] {
+        let mut board = Board::new(&platform(&[("dma.ats_entries", entries)])).unwrap();
+        board.lend_nothing().unwrap();
+        let before = memory(&mut board);
+        let (address, length_dw, first_be, last_be) = span(board.lent_at() + 3 * PAGE, 4);
+        let payload = board.payload(&[0xaa; 4]);
+        let at = AddressType::Translated;
+        let of_card = Tlp { requester: CARD, payload, at, ..Tlp::of(TlpKind::MWr) };
+        board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+        while board.step() {}
+        assert_eq!(!changed(&before, &memory(&mut board)).is_empty(), reaches, "{entries} entries");
+        let fault = board.take_translation_fault().map(|fault| (fault.at, fault.reason));
+        let refused = (Iova(address), FaultReason::NotEnabled);
+        assert_eq!(fault, (!reaches).then_some(refused));
+        assert_eq!(board.errors.len(), usize::from(!reaches));
+    }
+}
+
+#[test]
+fn until_it_is_told_to_forget_a_device_reaches_a_page_that_is_unmapped_and_not_after_it() {
+    let longest = Ticks::whole_ns(1_000_000);
+    let mut domain = domain_on(&platform(&[]), Invalidation::Deferred { entries: 8, longest });
+    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let at = mapping.iova();
+    assert_eq!(moves(domain.backend_mut(), Verb::Store, at, 64), 64);
+    let now = domain.backend().now();
+    domain.unmap(mapping, now).unwrap();
+    let board = domain.backend_mut();
+    assert_eq!(moves(board, Verb::Store, Iova(at.0 + 128), 64), 64, "it knows where that led");
+    let now = board.now();
+    domain.flush(now).unwrap();
+    let board = domain.backend_mut();
+    let before = memory(board);
+    assert_eq!(moves(board, Verb::Store, at, 64), 0);
+    assert_eq!(memory(board), before);
+    assert_eq!(board.take_translation_fault().map(|fault| fault.reason), Some(FaultReason::NotMapped));
+}
+
+#[test]
+fn an_invalidation_ends_behind_the_writes_and_reads_of_devices_that_used_it_and_no_byte_comes_after_it() {
+    for (verb, set) in [
+        (Verb::Store, &[("memory.write_tlp_ns", "50")][..]),
+        (Verb::Store, &[("link.one_way_ns", "3000"), ("root_complex.posted_header_credits", "8")]),
+        (Verb::Store, &[("dma.relaxed_ordering", "true"), ("root_complex.posted_header_credits", "4")]),
+        (Verb::Load, &[("memory.read_ns", "5000")]),
+        (Verb::Load, &[("root_complex.nonposted_header_credits", "1"), ("memory.read_request_ns", "100")]),
+    ] {
+        let mut domain = domain_on(&platform(set), Invalidation::Strict);
+        let mapping = lend(&mut domain, 20, 16, Permission::ReadWrite);
+        let range = IovaRange { at: mapping.iova(), len_bytes: 16 * PAGE };
+        let board = domain.backend_mut();
+        let transfer = whole(verb, 16 * PAGE);
+        board.start_transfer_at(&transfer, mapping.iova(), 100).unwrap();
+        board.run_until(Ticks::whole_ns(30_000));
+        board.unmap(range).unwrap();
+        let took = board.invalidate(Stale::Range { range, by: Purge::Matching }).unwrap();
+        assert!(took > Ticks::whole_ns(1200), "it waited for the device: {took:?}");
+        let moved = board.moved(&transfer).0;
+        assert!(moved > 0 && !board.is_idle(), "it is in the middle of it: {moved}");
+        let after = memory(board);
+        while board.step() {}
+        assert_eq!(memory(board), after, "{verb:?} {set:?}");
+        if verb == Verb::Load {
+            assert_eq!(board.moved(&transfer).0, moved, "no read brings anything after it: {set:?}");
+        }
+    }
+}
+
+#[test]
+fn a_device_goes_on_with_other_pages_while_it_forgets_one() {
+    let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
+    let kept = lend(&mut domain, 20, 4, Permission::ReadWrite);
+    let gone = lend(&mut domain, 30, 1, Permission::ReadWrite);
+    let board = domain.backend_mut();
+    assert_eq!(moves(board, Verb::Store, gone.iova(), 64), 64);
+    let transfer = whole(Verb::Store, 4 * PAGE);
+    board.start_transfer_at(&transfer, kept.iova(), 200).unwrap();
+    let now = board.now();
+    board.run_until(now + Ticks::whole_ns(5000));
+    let now = domain.backend().now();
+    domain.unmap(gone, now).unwrap();
+    let board = domain.backend_mut();
+    assert!(!board.is_idle());
+    while board.step() {}
+    assert_eq!(board.moved(&transfer).0, 800 * PAGE + 64);
+    assert_eq!(counted(board).questions, 5, "four pages and the one that is gone");
+    assert!(board.errors.is_empty() && board.slots_in_use() == 0);
+}
+
+#[test]
+fn a_device_that_does_not_answer_makes_an_error_that_names_it_and_its_page_is_not_handed_out_again() {
+    // Nothing reads: the first that it could not answer is the Invalidate Request.
+    let platform = platform(&[]).with_fault("stuck@card:1".parse().unwrap()).unwrap();
+    let mut domain = domain_on(&platform, Invalidation::Strict);
+    let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
+    let at = stuck.iova();
+    assert_eq!(moves(domain.backend_mut(), Verb::Store, at, 64), 64);
+    let now = domain.backend().now();
+    let error = domain.unmap(stuck, now).unwrap_err().to_string();
+    assert!(error.contains("no Invalidate Completion of card after 1000000000 ns"), "{error}");
+    let now = domain.backend().now();
+    assert_ne!(lend(&mut domain, 2, 1, Permission::ReadWrite).iova(), at, "{now:?}");
+    assert_eq!(domain.backend().mishaps(&platform)[0].because_not, None);
+    // After a reset it knows nothing, and the command ends.
+    let board = domain.backend_mut();
+    board.reset(&platform).unwrap();
+    assert!(board.put_invalidation(Command::All).is_ok());
+    let now = board.now();
+    board.run_until(now + Ticks::whole_ns(10_000));
+    assert!(board.is_idle());
+    assert_eq!(moves(board, Verb::Store, at, 64), 0);
+}
+
+#[test]
+fn faults_that_meet_a_question_or_its_answer_are_told_and_everybody_goes_on() {
+    for fault in [
+        "unmapped@root/card:1",
+        "unsupported@root/card:1",
+        "abort@root/card:1",
+        "stuck@root/card:1",
+        "poisoned@card:1",
+        "ecrc@card:1",
+        "ecrc@root/card:1",
+    ] {
+        let platform = platform(&[]).with_fault(fault.parse().unwrap()).unwrap();
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Load, 4 * PAGE))], 1);
+        let Err(MachineError::Bus(error)) = machine.run(&plan, &mut Samples::wanted(1)) else { panic!("{fault}") };
+        assert!(error.arrived[0].bytes < 4 * PAGE, "{fault}: {error}");
+        if fault != "unmapped@root/card:1" {
+            machine.run(&plan, &mut Samples::wanted(1)).unwrap_or_else(|error| panic!("{fault}: {error}"));
+        }
+        assert_eq!(machine.board_mut().slots_in_use(), 0, "{fault}");
+    }
+}
+
+#[test]
+fn a_trace_has_questions_answers_and_what_was_translated() {
+    let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Store, 2 * PAGE))], 1);
+    let mut machine = SimulatedMachine::new(&platform(&[])).unwrap();
+    let trace = machine.trace(&plan, &mut Samples::wanted(1), Trace::MOST).unwrap();
+    assert_eq!(trace.dropped.illegal, 0);
+    let memory = |frame: &Frame| match Header::parse_whole(&frame.tlp).unwrap().0 {
+        Header::Memory(request) => Some((request.at, request.length)),
+        _ => None,
+    };
+    let of = |at| trace.frames.iter().filter(|frame| memory(frame).is_some_and(|(other, _)| other == at)).count();
+    let question = OnWire::TranslationRequest { no_write: false };
+    assert_eq!([of(question), of(OnWire::Translated), of(OnWire::Untranslated)], [2, 16, 0]);
+    let answers: Vec<(u64, TranslationEntry)> = trace
+        .frames
+        .iter()
+        .filter(|frame| frame.direction == Direction::Downstream)
+        .filter_map(|frame| {
+            let (_, data) = Header::parse_whole(&frame.tlp).unwrap();
+            Some((frame.request, TranslationEntry::from_bytes(data.try_into().ok()?)))
+        })
+        .collect();
+    let at = machine.board_mut().lent_at();
+    let leads = |page| AddressRange::new(at + page * PAGE, 12);
+    let said: Vec<AddressRange> = answers.iter().map(|(_, entry)| entry.leads_to).collect();
+    assert_eq!(said, [leads(0), leads(1)]);
+    let asked: Vec<u64> =
+        trace.frames.iter().filter(|frame| memory(frame) == Some((question, 2))).map(|frame| frame.request).collect();
+    assert_eq!(answers.iter().map(|(request, _)| *request).collect::<Vec<_>>(), asked);
+}
+
+#[test]
+fn an_invalidation_is_a_request_to_each_card_and_a_completion_of_each_behind_its_writes() {
+    let platform = platform(&[]);
+    let mut domain = domain_on(&platform, Invalidation::Strict);
+    let mapping = lend(&mut domain, 20, 4, Permission::ReadWrite);
+    let range = IovaRange { at: mapping.iova(), len_bytes: 4 * PAGE };
+    let board = domain.backend_mut();
+    board.observe(&platform, Trace::MOST).unwrap();
+    board.start_transfer_at(&whole(Verb::Store, 4 * PAGE), mapping.iova(), 1000).unwrap();
+    board.run_until(Ticks::whole_ns(5000));
+    board.unmap(range).unwrap();
+    board.invalidate(Stale::Range { range, by: Purge::Matching }).unwrap();
+    let trace = board.take_trace();
+    assert_eq!(trace.dropped.illegal, 0);
+    let messages: Vec<(usize, &Frame, &'static str)> = trace
+        .frames
+        .iter()
+        .enumerate()
+        .filter_map(|(nth, frame)| match Header::parse_whole(&frame.tlp).unwrap() {
+            (Header::Message(message), data) => {
+                let (what, to) = ats::what(&message).unwrap();
+                assert_eq!(to.bus(), u8::from(frame.direction == Direction::Downstream), "{what}");
+                let asked: Option<[u8; 8]> = data.try_into().ok();
+                let meant = AddressRange::new(mapping.iova().0, 14);
+                assert!(asked.is_none_or(|bytes| AddressRange::from_bytes(bytes) == meant), "four pages");
+                Some((nth, frame, what))
+            }
+            _ => None,
+        })
+        .collect();
+    let [(_, request, "Invalidate Request"), (nth, completion, "Invalidate Completion")] = messages[..] else {
+        panic!("{messages:?}")
+    };
+    assert_eq!(request.request, completion.request);
+    assert!(request.arrives < completion.starts && completion.direction == Direction::Upstream);
+    let is_translated = |frame: &&Frame| {
+        let header = Header::parse_whole(&frame.tlp).unwrap().0;
+        matches!(header, Header::Memory(request) if request.at == OnWire::Translated)
+    };
+    assert_eq!(trace.frames[nth..].iter().filter(is_translated).count(), 0, "all of them went before it");
+}
+
+/// Eight cards behind switches, and an IOMMU.
+fn many_cards(fault: Option<&str>) -> Platform {
+    let rosta = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap();
+    let number = |key: &str, value: u64| format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n");
+    let keys = [("iotlb_entries", 64), ("iotlb_ways", 8), ("lookup_ns", 10), ("walk_read_ns", 80)];
+    let section: String = keys.iter().map(|(key, value)| number(key, *value)).collect();
+    let text = rosta.text.replacen("[link]", &format!("[iommu]\n{section}\n[link]"), 1);
+    let plain = Platform::parse("rosta", &text).unwrap();
+    let with_ats = plain.with_text("dma.ats_entries", "8", Origin::Assumed("a test".to_owned())).unwrap();
+    fault.map_or(with_ats.clone(), |fault| with_ats.with_fault(fault.parse().unwrap()).unwrap())
+}
+
+#[test]
+fn every_card_behind_switches_is_told_and_those_that_do_not_answer_are_named() {
+    for (fault, silent) in [(None, None), (Some("link_down@fpga5:1"), Some("of fpga5 after"))] {
+        let platform = many_cards(fault);
+        assert_eq!(platform.cards(), 8);
+        let mut board = Board::new(&platform).unwrap();
+        board.observe(&platform, Trace::MOST).unwrap();
+        let said = board.invalidate(Stale::All).map_err(|error| error.to_string());
+        let frames = board.take_trace().frames;
+        let requests = frames.iter().filter(|frame| frame.direction == Direction::Downstream);
+        let named: BTreeSet<u16> = requests
+            .filter_map(|frame| match Header::parse_whole(&frame.tlp).unwrap().0 {
+                Header::Message(message) => ats::what(&message).map(|(_, to)| to.0),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(named.len(), 8);
+        match silent {
+            None => assert!(said.unwrap() > Ticks::whole_ns(1000), "and a way there and back"),
+            Some(silent) => assert!(said.as_ref().is_err_and(|error| error.contains(silent)), "{said:?}"),
+        }
+    }
+}
