@@ -57,19 +57,47 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
         assert!(summary.contains(word), "{summary}");
     }
     let answers = record["answers"].as_array().unwrap();
-    let ways: Vec<(&str, &str)> = answers
+    let launches: Vec<&Value> = answers.iter().filter(|answer| answer["question"] == "launch_latency").collect();
+    let ways: Vec<(&str, &str)> = launches
         .iter()
         .map(|answer| (answer["way"]["access"].as_str().unwrap(), answer["way"]["through"].as_str().unwrap()))
         .collect();
     assert_eq!(ways, [("finish", "launch_1"), ("event", "launch_1"), ("finish", "launch_100")]);
     for answer in answers {
-        assert_eq!((&answer["question"], &answer["quantity"]), (&"launch_latency".into(), &"cost".into()));
-        assert!(answer["ceiling"].is_null() || answer["ceiling"]["rate_bytes_per_s"].is_null(), "{answer}");
+        let quantity = if answer["question"] == "transfer" { "bandwidth" } else { "cost" };
+        assert_eq!(answer["quantity"], quantity);
+        assert!(answer["ceiling"]["rate_bytes_per_s"].is_null(), "{answer}");
     }
+    assert_eq!(answers.len(), 3 + 24, "six sizes, both ways, told by two");
     let skipped = record["skipped"].as_array().unwrap();
     assert!(
         skipped.len() > 10
             && skipped.iter().all(|one| one["because"].as_str().unwrap().contains("no function of PCIe"))
+    );
+}
+
+#[test]
+fn copies_of_every_length_arrive_both_ways_and_what_is_issued_is_no_later_than_what_is_delivered() {
+    for size in ["1", "63", "4097", "80000", "256MiB"] {
+        let record = record(&on_pocl(&["--on", "opencl:0", "--question", "transfer", "--sizes", size, "--json"]));
+        let answers = record["answers"].as_array().unwrap();
+        assert_eq!(answers.len(), 4);
+        for answer in answers {
+            let (bytes, size) = (&answer["bytes"], &answer["size_bytes"]);
+            assert_eq!((&bytes["claimed"], &bytes["confirmed"]), (size, size), "{answer}");
+            for raw in answer["raw"].as_array().unwrap() {
+                let spans = |name: &str| raw[name].as_array().unwrap().clone();
+                for (issue, delivered) in spans("issue_ns").iter().zip(spans("delivered_ns")) {
+                    assert!(issue.as_f64().unwrap() <= delivered.as_f64().unwrap());
+                }
+            }
+        }
+    }
+    let output = on_pocl(&["--on", "opencl:0", "--question", "transfer", "--sizes", "268435457"]);
+    assert!(
+        !output.status.success() || String::from_utf8_lossy(&output.stdout).contains("Skipped"),
+        "{}",
+        said(&output)
     );
 }
 

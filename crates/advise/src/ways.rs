@@ -9,28 +9,34 @@ use lanemark_units::format_size;
 /// the best: its times say nothing about speed.
 #[must_use]
 pub fn best_ways(record: &Record) -> Vec<Advice> {
-    // Hot and cold destinations are two tasks, not two ways of one.
-    let is_cold = |answer: &Answer| answer.way.through == "cold";
-    let mut groups: Vec<(&str, &str, bool, u64)> = Vec::new();
+    let mut groups: Vec<(&str, &str, &str, u64)> = Vec::new();
     let rated = |answer: &&Answer| answer.quantity == Quantity::Bandwidth && !is_emulated(record, answer);
     for answer in record.answers.iter().filter(rated) {
-        let key = (answer.target.as_str(), answer.question.as_str(), is_cold(answer), answer.size_bytes);
+        let key = (answer.target.as_str(), answer.question.as_str(), task(answer), answer.size_bytes);
         if !groups.contains(&key) {
             groups.push(key);
         }
     }
     groups
         .into_iter()
-        .filter_map(|(target, question, cold, size)| {
+        .filter_map(|(target, question, of_task, size)| {
             let of_group = |answer: &&Answer| {
                 answer.target == target
                     && answer.question == question
                     && answer.size_bytes == size
-                    && is_cold(answer) == cold
+                    && task(answer) == of_task
             };
             best(record.answers.iter().filter(of_group))
         })
         .collect()
+}
+
+/// Hot and cold destinations are two tasks, not two ways of one; and so are the directions of a runtime's copies.
+fn task(answer: &Answer) -> &str {
+    match answer.way.through.as_str() {
+        through @ ("cold" | "runtime_to_device" | "runtime_from_device") => through,
+        _ => "",
+    }
 }
 
 fn is_emulated(record: &Record, answer: &Answer) -> bool {

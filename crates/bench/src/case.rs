@@ -2,8 +2,8 @@
 
 use lanemark_machine::{
     Access, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover, Holder, HostMemory,
-    KernelCall, Launch, Lend, Means, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span, Transfer, Verb,
-    Width, Window, Writer,
+    KernelCall, Launch, Lend, Means, MovedByRuntime, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span,
+    Told, Transfer, Verb, Width, Window, Writer,
 };
 use lanemark_record::{CorePair, Found, Quantity, Reach, Socket, Way};
 use lanemark_units::{BarOffset, MemoryType};
@@ -50,6 +50,8 @@ pub enum Through {
     Clock(Clock),
     /// No bytes: a call of the kernel.
     Kernel(KernelCall),
+    /// The queue of a runtime, which copies between a buffer of the program and one of its device.
+    Runtime(Told),
     /// No bytes: kernels that do nothing, through a runtime.
     Launch(Launch),
     /// No bytes move: memory is lent to a device and taken back.
@@ -262,6 +264,7 @@ impl Case {
             Through::Relay { .. } => facts.dma.map(|dma| dma.lent_bytes / 2).min(region),
             Through::Lend(_) => Some(Lend::MOST_BYTES),
             Through::Shared(_) => Some(Handover::MOST_BYTES),
+            Through::Runtime(_) => Some(MovedByRuntime::MOST_BYTES),
             _ => region,
         };
         len.unwrap_or(0)
@@ -323,6 +326,10 @@ impl Case {
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
             Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
+            Through::Runtime(told) => {
+                let through = if self.verb == Verb::Store { "runtime_to_device" } else { "runtime_from_device" };
+                return of_nothing(told.name(), through);
+            }
             Through::Launch(launch) => {
                 return of_nothing(launch.told.name(), &format!("launch_{}", launch.kernels));
             }

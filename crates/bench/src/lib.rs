@@ -57,6 +57,7 @@ mod step;
 mod streaming_load_bandwidth;
 mod timer_cost;
 mod traced;
+mod transfer;
 mod wc_buffers;
 
 pub use case::{Axes, Case, Through};

@@ -291,6 +291,10 @@ impl Run {
         if target.facts().clockwork == Clockwork::Emulated {
             return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
         }
+        if target.facts().runtime.is_some() {
+            let because = "a runtime does not say what lies between a program and its device";
+            return Ok(unknown_ceiling(because.to_owned()));
+        }
         if let Some(platform) = &target.platform {
             let transfers = case.counted_transfers();
             let relay = case.relay(1);

@@ -1,8 +1,8 @@
 //! What is to be done, as data.
 
 use crate::{
-    Access, Channel, Clock, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Launch, Lend, OnChannels, Relay,
-    Transfer, Width, WriteRead,
+    Access, Channel, Clock, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Launch, Lend, MovedByRuntime,
+    OnChannels, Relay, Transfer, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -85,6 +85,8 @@ pub enum Op {
     Lend(Lend),
     /// Launches kernels that do nothing through a runtime, and waits.
     Launch(Launch),
+    /// Lets a runtime copy between a buffer of the program and one of its device.
+    MovedByRuntime(MovedByRuntime),
     /// Hands a buffer of ordinary memory to a device, or takes one over.
     Handover(Handover),
     /// Loads from a line of ordinary memory that somebody else has, and waits for the bytes.
@@ -119,6 +121,7 @@ impl Op {
             Op::Relay(relay) => relay.bytes_of_pass(),
             Op::Dma(call) => call.transfer.bytes_of_pass(),
             Op::Handover(handover) => handover.bytes,
+            Op::MovedByRuntime(moved) => moved.bytes,
             Op::LoadFrom(_) => Holder::LOAD_BYTES,
             Op::Fence(_)
             | Op::Map(_)

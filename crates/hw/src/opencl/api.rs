@@ -62,6 +62,10 @@ functions! {
     create_kernel: clCreateKernel, clCreateKernel_t;
     release_kernel: clReleaseKernel, clReleaseKernel_t;
     enqueue_kernel: clEnqueueNDRangeKernel, clEnqueueNDRangeKernel_t;
+    create_buffer: clCreateBuffer, clCreateBuffer_t;
+    release_memory: clReleaseMemObject, clReleaseMemObject_t;
+    write_buffer: clEnqueueWriteBuffer, clEnqueueWriteBuffer_t;
+    read_buffer: clEnqueueReadBuffer, clEnqueueReadBuffer_t;
     finish: clFinish, clFinish_t;
     wait: clWaitForEvents, clWaitForEvents_t;
     release_event: clReleaseEvent, clReleaseEvent_t;

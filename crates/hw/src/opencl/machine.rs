@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::OpenClError;
-use super::device::Device;
+use super::device::{Device, good};
 use super::queue::Queue;
 use crate::interpreter::interpreter;
 use crate::x86::cpu::Cpu;
@@ -11,7 +11,10 @@ use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
-use lanemark_machine::{Clockwork, Facts, Launch, Machine, MachineError, Op, Plan, RuntimeFacts, Samples, Unsupported};
+use lanemark_machine::{
+    Clockwork, Facts, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, RuntimeFacts, Samples, Unsupported,
+};
+use lanemark_units::format_size;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,13 +22,15 @@ use std::time::Duration;
 
 /// A device behind an OpenCL runtime.
 ///
-/// - **Plans:** one lane whose pass is one [`Launch`]: so many launches of a kernel that does nothing, and then a wait. The
+/// - **Plans:** one lane whose pass is one [`Launch`], so many launches of a kernel that does nothing, and then a wait; or one
+///   [`MovedByRuntime`], a copy between a buffer of the program and one of the device. The
 ///   calling thread is held on the core of the lane; the threads of the runtime are where the system puts them.
 /// - **Times:** the time-stamp counter, as in [`HostMemory`](crate::HostMemory). What a launch takes is what the program waits for; how long the
 ///   device works on it nobody asks.
 /// - **Timeout:** a call into a runtime cannot be called back. Samples are taken by a thread of their own; if it gets no
 ///   further for the plan's timeout and a second, the run ends with [`MachineError::Timeout`], the thread is left to itself, and every further run
 ///   is refused.
+/// - **Confirmed:** of copies, how many bytes of the last one were where it was to bring them; they differ from run to run.
 /// - **Dropped:** samples that the system disturbed, as in `HostMemory`.
 ///
 /// ```no_run
@@ -80,8 +85,8 @@ impl OpenClMachine {
         OpenClMachine { interrupted: flag, ..self }
     }
 
-    /// The launch of a plan, and the core that is to call for it.
-    fn asked(&self, plan: &Plan) -> Result<(Launch, usize), Unsupported> {
+    /// What a plan asks the runtime for, and the core that is to call for it.
+    fn asked(&self, plan: &Plan) -> Result<(Asked, usize), Unsupported> {
         let refused = |what: &str, because: String| Unsupported {
             what: what.to_owned(),
             machine: self.facts.name.clone(),
@@ -89,17 +94,27 @@ impl OpenClMachine {
         };
         let one = |because: &str| refused("the plan", because.to_owned());
         let [lane] = plan.lanes.as_slice() else { return Err(one("one thread calls its runtime")) };
-        let [Op::Launch(launch)] = lane.body.as_slice() else {
-            return Err(one(
-                "it is a queue and no function of PCIe: it launches, and nothing can be loaded or stored there",
-            ));
+        let asked = match lane.body.as_slice() {
+            [Op::Launch(launch)] => Asked::Launch(*launch),
+            [Op::MovedByRuntime(moved)] => Asked::Moved(*moved),
+            _ => {
+                let because = "it is a queue and no function of PCIe: it launches and copies, one of these, and nothing can be loaded or stored there";
+                return Err(one(because));
+            }
         };
         if !plan.before.is_empty() {
-            return Err(one("nothing goes before a launch"));
+            return Err(one("nothing goes before"));
         }
-        if launch.kernels == 0 || launch.kernels > Launch::MOST_KERNELS {
-            let because = format!("launches between two waits are 1 to {}", Launch::MOST_KERNELS);
-            return Err(refused(&format!("{} launches", launch.kernels), because));
+        match asked {
+            Asked::Launch(Launch { kernels, .. }) if kernels == 0 || kernels > Launch::MOST_KERNELS => {
+                let because = format!("launches between two waits are 1 to {}", Launch::MOST_KERNELS);
+                return Err(refused(&format!("{kernels} launches"), because));
+            }
+            Asked::Moved(MovedByRuntime { bytes, .. }) if bytes == 0 || bytes > MovedByRuntime::MOST_BYTES => {
+                let because = format!("a copy is of 1 B to {}", format_size(MovedByRuntime::MOST_BYTES));
+                return Err(refused(&format!("a copy of {bytes} B"), because));
+            }
+            _ => {}
         }
         if plan.passes == 0 {
             return Err(one("it has no pass"));
@@ -108,11 +123,11 @@ impl OpenClMachine {
         if core >= self.cpus.len() {
             return Err(refused(&format!("core {core}"), format!("this program may use {}", self.cpus.len())));
         }
-        Ok((*launch, core))
+        Ok((asked, core))
     }
 
     /// Takes the samples on a thread of its own; how many were wanted come back, or an error.
-    fn take(&mut self, plan: &Plan, launch: Launch, core: usize, wanted: usize) -> Result<Samples, MachineError> {
+    fn take(&mut self, plan: &Plan, asked: Asked, core: usize, wanted: usize) -> Result<Samples, MachineError> {
         let machine = self.facts.name.clone();
         let (timer, cpu, runs, plan_of_thread) = (self.timer, self.cpus[core], self.runs, plan.clone());
         let (queue, interrupted) = (Arc::clone(&self.queue), Arc::clone(&self.interrupted));
@@ -122,7 +137,7 @@ impl OpenClMachine {
         let body = move || {
             let mut samples = Samples::wanted(wanted);
             // Whoever panicked left nothing half done here.
-            let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             let run = Run {
                 machine: &name,
                 timer,
@@ -134,17 +149,12 @@ impl OpenClMachine {
                 interrupted: &interrupted,
                 numbering: Numbering::EndingWith(runs),
             };
-            let done = run.take(
-                &mut samples,
-                "launching kernels",
-                || (),
-                |limits, first, passes| {
-                    told.fetch_add(1, Ordering::Relaxed);
-                    queue.timed(&name, launch, limits, first, passes)
-                },
-            );
+            let done = match asked {
+                Asked::Launch(launch) => launch_kernels(&queue, &run, launch, &mut samples, &told),
+                Asked::Moved(moved) => move_bytes(&mut queue, &run, moved, &mut samples, &told),
+            };
             // If nobody listens any more, nobody wants to know.
-            let _ = tell.send(done.map(|_| samples));
+            let _ = tell.send(done.map(|()| samples));
         };
         let spawned = std::thread::Builder::new().name("launches".to_owned()).spawn(body);
         let thread = spawned.map_err(|source| MachineError::Os {
@@ -189,7 +199,7 @@ impl Machine for OpenClMachine {
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let (launch, core) = self.asked(plan)?;
+        let (asked, core) = self.asked(plan)?;
         if self.is_lost {
             let machine = self.facts.name.clone();
             let what = format!("{machine}: its runtime has not come back from a call before; start the program again");
@@ -199,10 +209,70 @@ impl Machine for OpenClMachine {
         let begun = stamp_before();
         self.runs += 1;
         let wanted = samples.count_wanted();
-        *samples = self.take(plan, launch, core, wanted)?;
+        *samples = self.take(plan, asked, core, wanted)?;
         samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
         Ok(())
     }
+}
+
+/// What a pass is.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    Launch(Launch),
+    Moved(MovedByRuntime),
+}
+
+/// Takes samples of launches; counts what it has got done in `told`.
+fn launch_kernels(
+    queue: &Queue,
+    run: &Run<'_>,
+    launch: Launch,
+    samples: &mut Samples,
+    told: &AtomicU64,
+) -> Result<(), MachineError> {
+    let left = run.take(
+        samples,
+        "launching kernels",
+        || (),
+        |limits, first, passes| {
+            told.fetch_add(1, Ordering::Relaxed);
+            queue.timed(run.machine, launch, limits, first, passes)
+        },
+    );
+    left.map(|_| ())
+}
+
+/// Takes samples of a copy, and looks whether the bytes of the last one are there; counts what it has got done in `told`.
+fn move_bytes(
+    queue: &mut Queue,
+    run: &Run<'_>,
+    moved: MovedByRuntime,
+    samples: &mut Samples,
+    told: &AtomicU64,
+) -> Result<(), MachineError> {
+    let refused = |error: OpenClError| {
+        let machine = run.machine.to_owned();
+        let what = format!("{machine}: a copy of {} B: {error}", moved.bytes);
+        MachineError::Device { machine, what }
+    };
+    let Numbering::EndingWith(seed) = run.numbering else { return Ok(()) };
+    let copies = queue.copies(moved.bytes).map_err(refused)?;
+    told.fetch_add(1, Ordering::Relaxed);
+    copies.prepare(moved.verb, seed).map_err(refused)?;
+    run.take(
+        samples,
+        "copying to a device or from it",
+        || (),
+        |limits, _, passes| {
+            told.fetch_add(1, Ordering::Relaxed);
+            let (stamps, status) = copies.timed(moved, limits, passes);
+            good("asking for it", status).map_err(refused)?;
+            Ok(stamps)
+        },
+    )?;
+    told.fetch_add(1, Ordering::Relaxed);
+    samples.confirmed = Some(copies.confirmed(moved.verb, seed).map_err(refused)?);
+    Ok(())
 }
 
 fn facts(device: &Device, cpus: usize) -> Facts {

@@ -1,7 +1,7 @@
-//! Devices behind an OpenCL runtime: what a launch costs there.
+//! Devices behind an OpenCL runtime: what a launch costs there, and what it is to move bytes.
 //!
-//! Such a device is no function of PCIe: it offers a queue, and no BARs. What it is asked for is a [`Launch`](lanemark_machine::Launch);
-//! every other plan is refused by name.
+//! Such a device is no function of PCIe: it offers a queue, and no BARs. What it is asked for is a [`Launch`](lanemark_machine::Launch) or a copy
+//! ([`MovedByRuntime`](lanemark_machine::MovedByRuntime)); every other plan is refused by name.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -9,11 +9,14 @@
 //! | `vendors` | which runtimes are installed, and why one of them is not listed |
 //! | `device` | [`Device`]: what there is |
 //! | `queue` | its queue, and what is launched through it |
+//! | `copies` | a buffer of the program, one of the device, and copies between them |
 //! | `machine` | [`OpenClMachine`]: opening one, running a plan |
 //!
 //! Verified on: PoCL 3.1 (Debian 12) behind ocl-icd 2.3.1.
 
 mod api;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod copies;
 mod device;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;

@@ -4,6 +4,7 @@
 
 use super::OpenClError;
 use super::api::{Api, Status};
+use super::copies::Copies;
 use super::device::{Device, Id, good, text};
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_machine::{Launch, MachineError, Told};
@@ -24,6 +25,8 @@ pub(super) struct Queue {
     commands: cl::cl_command_queue,
     program: cl::cl_program,
     kernel: cl::cl_kernel,
+    /// Made when a copy is first asked for, and again for another length.
+    copies: Option<Copies>,
 }
 
 // SAFETY: handles may be used from any thread (OpenCL 3.0, section 2.1), and one thread at a time has a queue.
@@ -43,6 +46,7 @@ impl Queue {
             commands: ptr::null_mut(),
             program: ptr::null_mut(),
             kernel: ptr::null_mut(),
+            copies: None,
         };
         let mut status = cl::CL_SUCCESS;
         // SAFETY: `id` is a device's, and every handle is that of a call that succeeded.
@@ -75,6 +79,20 @@ impl Queue {
             status: Status(status),
             log: log.unwrap_or_else(|error| format!("(no log: {error})")),
         }
+    }
+
+    /// Buffers of this length.
+    ///
+    /// # Errors
+    /// What the runtime or the system said.
+    pub(super) fn copies(&mut self, bytes: u64) -> Result<&mut Copies, OpenClError> {
+        let bytes = bytes as usize;
+        let kept = self.copies.take().filter(|copies| copies.are_of(bytes));
+        let copies = match kept {
+            Some(copies) => copies,
+            None => Copies::new(self.api, self.context, self.commands, bytes)?,
+        };
+        Ok(self.copies.insert(copies))
     }
 
     /// Times `passes` passes.
@@ -149,6 +167,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
+        self.copies = None;
         // SAFETY: each handle is given back once, if it was made.
         unsafe {
             if !self.kernel.is_null() {

@@ -1,0 +1,81 @@
+//! How many bytes a second does a runtime move between a program and its device?
+//!
+//! Traffic: what the runtime makes of it; between a program and a device that is the same processor, none.
+//! Unit: bytes per second, one copy at a time. Issued: until the program may use its own buffer again; delivered: until the copy
+//! is over. By `finish` these are two calls, a blocking copy and a wait for the queue: the first can return long before the
+//! second. By `event` the program asks and waits once.
+//! Spoiled by: other programs; a runtime that copies with several threads where the processor has few.
+
+use crate::case::{Axes, Case, Through};
+use crate::needs;
+use crate::question::Question;
+use lanemark_machine::{Access, Facts, MovedByRuntime, Op, Plan, Told, Verb, Width};
+use lanemark_record::{Quantity, Reach};
+use lanemark_units::{BarOffset, MemoryType};
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "transfer",
+    summary: "bytes per second a runtime moves to its device and back, by size: until its buffer is free, until it is over",
+    quantity: Quantity::Bandwidth,
+    cases,
+    plan,
+    simulated_passes: |_| 1,
+    // With a second one, the first would be over before anybody asks whether it is.
+    most_passes: |_| 1,
+    accesses_per_pass: |_| 1,
+    ask: None,
+    is_usual: false,
+    left_out: needs::a_runtime,
+};
+
+/// From a word to what no cache of a processor holds; 80 kB and 8 MB are in many programs' way of speaking.
+const SIZES: [u64; 6] = [64, 4096, 80_000, 1 << 20, 8_000_000, 64 << 20];
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    if facts.runtime.is_none() {
+        return Vec::new();
+    }
+    let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
+    let ways = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| Told::ALL.map(|told| (verb, told)));
+    ways.flat_map(|(verb, told)| sizes.iter().map(move |bytes| case(verb, told, *bytes))).collect()
+}
+
+fn case(verb: Verb, told: Told, size: u64) -> Case {
+    Case {
+        verb,
+        access: Access::Plain(Width::B8),
+        memory_type: MemoryType::Wb,
+        fence: None,
+        size,
+        alignment: 0,
+        region: BarOffset { bar: 0, offset: 0 },
+        flows: Vec::new(),
+        through: Through::Runtime(told),
+        reach: Reach::default(),
+    }
+}
+
+fn plan(case: &Case, passes: u64) -> Plan {
+    let Through::Runtime(told) = case.through else { return Plan::on_one_core(Vec::new(), passes) };
+    let moved = MovedByRuntime { verb: case.verb, bytes: case.size, told };
+    // The first copy of a buffer may make it on the device.
+    Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_direction_and_each_wait_are_ways_of_their_own() {
+        let words = |verb, told| case(verb, told, 64).way().to_string();
+        assert_eq!(words(Verb::Store, Told::Finish), "to device by runtime, told by finish");
+        assert_eq!(words(Verb::Load, Told::Event), "from device by runtime, told by event");
+        let Op::MovedByRuntime(moved) = (QUESTION.plan)(&case(Verb::Load, Told::Event, 80_000), 1).lanes[0].body[0]
+        else {
+            panic!("no copy")
+        };
+        assert_eq!(moved, MovedByRuntime { verb: Verb::Load, bytes: 80_000, told: Told::Event });
+    }
+}
