@@ -62,7 +62,7 @@ impl Target {
             return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
         }
         if let Some(number) = name.strip_prefix(OPENCL) {
-            let machine = Box::new(open_cl(number)?.interrupted_by(Arc::clone(interrupted)));
+            let machine = Box::new(open_cl(number, interrupted)?);
             return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
         }
         if let Some(address) = card::address(name) {
@@ -122,12 +122,13 @@ impl Target {
 /// What names of devices behind an OpenCL runtime begin with.
 const OPENCL: &str = "opencl:";
 
-fn open_cl(number: &str) -> Result<OpenClMachine, Failure> {
+fn open_cl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<OpenClMachine, Failure> {
     let place = number.parse::<usize>();
     let place = place
         .map_err(|_| Failure::Usage(format!("'{OPENCL}{number}' names no device: they are numbered, {OPENCL}0")))?;
-    OpenClMachine::open(place).map_err(|error| match error {
-        OpenClError::NoDevice { .. } | OpenClError::NotBuilt { .. } => Failure::Usage(error.to_string()),
+    OpenClMachine::open(place, Arc::clone(interrupted)).map_err(|error| match error {
+        OpenClError::NoDevice { .. } => Failure::Usage(error.to_string()),
+        OpenClError::Interrupted => Failure::Interrupted,
         _ => Failure::Absent(error.to_string()),
     })
 }

@@ -270,6 +270,8 @@ fn a_page_that_cannot_be_pinned_ends_its_call_with_nothing_moved_and_the_next_ca
                 let text = error.to_string();
                 let MachineError::Bus(error) = error else { panic!("{text}") };
                 assert_eq!((error.error, error.noticed_by.as_str()), (None, "the driver of card"));
+                // The call, two pages up and one back.
+                assert!(error.at >= ns(200 + 200 + 50), "{text}");
                 assert!(text.contains("page 2 of a buffer of 2 cannot be pinned"), "{text}");
                 assert!(
                     text.contains("the one before it was unpinned again") && text.contains("RLIMIT_MEMLOCK"),
@@ -300,7 +302,7 @@ fn a_page_that_was_never_to_be_pinned_is_told_of_as_a_fault_that_did_not_happen(
     call.transfer.count = 1;
     machine.run(&plan, &mut Samples::wanted(1)).unwrap();
     let not = machine.mishaps()[0].because_not.clone().unwrap();
-    assert!(not.starts_with("drivers pinned 2 pages for card until all was over at "), "{not}");
+    assert!(not.starts_with("no core pinned more than 2 pages for card until all was over at "), "{not}");
     // Two more, and the last of them is the fourth.
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
     assert!(error.contains("page 2 of a buffer of 2"), "{error}");

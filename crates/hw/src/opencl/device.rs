@@ -59,24 +59,36 @@ impl Device {
         format!("{name} ({kind}{emulated}), {platform}, {version}, driver {driver}")
     }
 
-    /// Every device of every runtime on this machine.
+    /// Every device of every runtime on this machine that answers, and what those said that do not.
+    ///
+    /// A call into a runtime that hangs does not come back, and neither does this then.
     ///
     /// # Errors
-    /// [`OpenClError::NoLoader`] where there is no OpenCL at all, [`OpenClError::Nothing`] where no runtime has a device, with the runtimes that
-    /// are installed and cannot be loaded; and what a runtime said.
-    pub fn all() -> Result<Vec<Device>, OpenClError> {
+    /// [`OpenClError::NoLoader`] where there is no OpenCL at all, and [`OpenClError::Nothing`] where no runtime has a device, with the runtimes
+    /// that are installed and cannot be loaded.
+    pub fn all() -> Result<(Vec<Device>, Vec<String>), OpenClError> {
         let api = Api::loaded()?;
-        let mut devices = Vec::new();
+        let (mut devices, mut refused) = (Vec::new(), Vec::new());
         for platform in platforms(&api)? {
             let name = text(|len, into, used| {
                 // SAFETY: `text` gives room for `len` bytes, and a place for how many there are.
                 unsafe { (api.platform_info)(platform, cl::CL_PLATFORM_NAME, len, into, used) }
-            })?;
-            for id in of_platform(&api, platform)? {
-                devices.push(Device::of(&api, id, devices.len(), &name)?);
+            });
+            let name = name.unwrap_or_else(|error| format!("a runtime without a name ({error})"));
+            let mut refuse = |error: OpenClError| refused.push(format!("{name}: {error}"));
+            // One that is broken does not hide the others.
+            let ids = of_platform(&api, platform).unwrap_or_else(|error| {
+                refuse(error);
+                Vec::new()
+            });
+            for id in ids {
+                match Device::of(&api, id, devices.len(), &name) {
+                    Ok(device) => devices.push(device),
+                    Err(error) => refuse(error),
+                }
             }
         }
-        if devices.is_empty() { Err(OpenClError::nothing()) } else { Ok(devices) }
+        if devices.is_empty() { Err(OpenClError::nothing(refused)) } else { Ok((devices, refused)) }
     }
 
     fn of(api: &Api, id: cl::cl_device_id, number: usize, platform: &str) -> Result<Device, OpenClError> {
@@ -117,7 +129,7 @@ fn platforms(api: &Api) -> Result<Vec<cl::cl_platform_id>, OpenClError> {
     // SAFETY: there is room for as many as are asked for.
     let status = unsafe { (api.platforms)(MOST_LISTED, all.as_mut_ptr(), &raw mut count) };
     if status == NO_PLATFORM {
-        return Err(OpenClError::nothing());
+        return Err(OpenClError::nothing(Vec::new()));
     }
     good("asking which runtimes there are", status)?;
     all.truncate(count as usize);

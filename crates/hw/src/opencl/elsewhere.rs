@@ -17,15 +17,9 @@ impl OpenClMachine {
     ///
     /// # Errors
     /// [`OpenClError::System`], always: timestamps are written for x86-64 Linux.
-    pub fn open(_number: usize) -> Result<OpenClMachine, OpenClError> {
+    pub fn open(_number: usize, _interrupted: Arc<AtomicBool>) -> Result<OpenClMachine, OpenClError> {
         let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
         Err(OpenClError::System(format!("its timestamps are written for x86-64 Linux, and this is {arch} {os}")))
-    }
-
-    /// Ends a run with [`MachineError::Interrupted`] once `flag` is set.
-    #[must_use]
-    pub fn interrupted_by(self, _flag: Arc<AtomicBool>) -> OpenClMachine {
-        self
     }
 }
 

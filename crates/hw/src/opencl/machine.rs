@@ -18,7 +18,7 @@ use lanemark_units::format_size;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A device behind an OpenCL runtime.
 ///
@@ -36,7 +36,7 @@ use std::time::Duration;
 /// ```no_run
 /// use lanemark_hw::opencl::OpenClMachine;
 /// use lanemark_machine::{Launch, Machine, Op, Plan, Samples, Told};
-/// let mut device = OpenClMachine::open(0)?;
+/// let mut device = OpenClMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
 /// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: Told::Finish })], 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,34 +55,67 @@ pub struct OpenClMachine {
     runs: u64,
 }
 
+/// How long opening may take; between two looks at the flag lies a twentieth of a second.
+const PATIENCE: Duration = Duration::from_mins(2);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What `open` gives, on a thread of its own, which is left to itself if it takes longer than `patience`.
+fn within<T: Send + 'static>(
+    patience: Duration,
+    interrupted: &AtomicBool,
+    open: impl FnOnce() -> Result<T, OpenClError> + Send + 'static,
+) -> Result<T, OpenClError> {
+    let (tell, hear) = sync_channel(1);
+    let body = move || {
+        // If nobody listens any more, nobody wants it.
+        let _ = tell.send(open());
+    };
+    let spawned = std::thread::Builder::new().name("opens a runtime".to_owned()).spawn(body);
+    spawned.map_err(|error| OpenClError::System(format!("starting the thread that opens it: {error}")))?;
+    let begun = Instant::now();
+    loop {
+        match hear.recv_timeout(LOOK) {
+            Ok(opened) => return opened,
+            Err(_) if interrupted.load(Ordering::Relaxed) => return Err(OpenClError::Interrupted),
+            Err(RecvTimeoutError::Timeout) if begun.elapsed() < patience => {}
+            Err(RecvTimeoutError::Timeout) => return Err(OpenClError::Late { seconds: patience.as_secs() }),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(OpenClError::System("the thread that opens it ended without a word".to_owned()));
+            }
+        }
+    }
+}
+
 /// How much longer than its timeout a sample may keep the thread that takes it.
 const GRACE: Duration = Duration::from_secs(1);
 
 impl OpenClMachine {
-    /// Opens device `number` of [`Device::all`], and builds what it is given to launch; some runtimes take seconds for the first of it.
+    /// Opens device `number` of [`Device::all`], and builds what it is given to launch; some runtimes take a minute for the first of it. Once
+    /// `interrupted` is set this ends, and later every run does, between two samples or within a long one.
     ///
     /// # Errors
-    /// [`OpenClError`].
-    pub fn open(number: usize) -> Result<OpenClMachine, OpenClError> {
-        let devices = Device::all()?;
-        let Some(device) = devices.get(number) else { return Err(OpenClError::NoDevice { number, devices }) };
-        let (cpu, queue) = (Cpu::detected(), Queue::new(device)?);
+    /// [`OpenClError`]; a runtime that has not come back after two minutes is [`OpenClError::Late`], and keeps a thread.
+    pub fn open(number: usize, interrupted: Arc<AtomicBool>) -> Result<OpenClMachine, OpenClError> {
+        let (device, queue) = within(PATIENCE, &interrupted, move || {
+            let (mut devices, refused) = Device::all()?;
+            if number >= devices.len() {
+                return Err(OpenClError::NoDevice { number, devices, refused });
+            }
+            let device = devices.swap_remove(number);
+            let queue = Queue::new(&device)?;
+            Ok((device, queue))
+        })?;
+        let cpu = Cpu::detected();
         let cpus = allowed_cpus().map_err(|error| OpenClError::System(error.to_string()))?;
         Ok(OpenClMachine {
-            facts: facts(device, cpus.len()),
+            facts: facts(&device, cpus.len()),
             cpus,
             timer: Timer::checked(cpu.tsc_hz),
             queue: Arc::new(Mutex::new(queue)),
-            interrupted: Arc::default(),
+            interrupted,
             is_lost: false,
             runs: 0,
         })
-    }
-
-    /// Ends a run with [`MachineError::Interrupted`] once `flag` is set, between two samples or within a long one.
-    #[must_use]
-    pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> OpenClMachine {
-        OpenClMachine { interrupted: flag, ..self }
     }
 
     /// What a plan asks the runtime for, and the core that is to call for it.
@@ -291,5 +324,26 @@ fn facts(device: &Device, cpus: usize) -> Facts {
         disciplines: Vec::new(),
         holders: Vec::new(),
         runtime: Some(RuntimeFacts { kind: device.kind, is_emulated: device.is_emulated }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_that_does_not_come_back_is_waited_for_so_long_and_no_longer_or_until_somebody_interrupts() {
+        // It ends with the test.
+        let hangs = || {
+            std::thread::park();
+            Ok(())
+        };
+        let flag = AtomicBool::new(false);
+        let late = within(Duration::from_millis(1), &flag, hangs).unwrap_err();
+        assert_eq!(late, OpenClError::Late { seconds: 0 });
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(within(PATIENCE, &flag, hangs).unwrap_err(), OpenClError::Interrupted);
+        flag.store(false, Ordering::Relaxed);
+        assert_eq!(within(PATIENCE, &flag, || Ok(7)), Ok(7));
     }
 }

@@ -42,16 +42,34 @@ pub enum OpenClError {
     #[error("the OpenCL loader of this machine has no function {0}")]
     NoFunction(&'static str),
     /// No runtime has a device.
-    #[error("no OpenCL runtime has a device; installed: {}", list(.0))]
-    Nothing(Vec<Vendor>),
+    #[error("no OpenCL runtime has a device; installed: {}{}", list(.vendors), and(.refused))]
+    Nothing {
+        /// Runtimes that are installed.
+        vendors: Vec<Vendor>,
+        /// What runtimes said that would not answer.
+        refused: Vec<String>,
+    },
     /// No device has this number.
-    #[error("there is no opencl:{number}; there are {}", list(.devices))]
+    #[error("there is no opencl:{number}; there are {}{}", list(.devices), and(.refused))]
     NoDevice {
         /// The number.
         number: usize,
         /// What there is.
         devices: Vec<Device>,
+        /// What runtimes said that would not answer.
+        refused: Vec<String>,
     },
+    /// A call into a runtime has not come back.
+    #[error(
+        "a call into an OpenCL runtime has not come back for {seconds} s; to leave one out, name the others with OCL_ICD_VENDORS"
+    )]
+    Late {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// Somebody asked for an end.
+    #[error("interrupted")]
+    Interrupted,
     /// The runtime would not.
     #[error("{doing}: {status}")]
     Refused {
@@ -76,14 +94,19 @@ pub enum OpenClError {
 }
 
 impl OpenClError {
-    fn nothing() -> OpenClError {
-        OpenClError::Nothing(vendors())
+    fn nothing(refused: Vec<String>) -> OpenClError {
+        OpenClError::Nothing { vendors: vendors(), refused }
     }
 }
 
 /// What the system said about a library: that is below what the error says of itself.
 fn said(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// What goes behind a list of what there is.
+fn and(refused: &[String]) -> String {
+    if refused.is_empty() { String::new() } else { format!("; not answering: {}", refused.join("; ")) }
 }
 
 fn list<T: std::fmt::Display>(all: &[T]) -> String {

@@ -41,21 +41,25 @@ pub fn vendors() -> Vec<Vendor> {
     vendors_in(&place)
 }
 
-/// The same in this folder, or this library alone.
+/// The same in this folder, by this file alone, or this library alone: a loader takes any of the three.
 fn vendors_in(place: &Path) -> Vec<Vendor> {
-    if !place.is_dir() {
-        let is_library = place.extension().is_some_and(|extension| extension != "icd") && place.exists();
-        return if is_library { vec![vendor(place, &place.to_string_lossy())] } else { Vec::new() };
-    }
-    let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "icd"));
-    files.sort();
-    let named = |file: &PathBuf| {
+    let is_file_of_one = |file: &Path| file.extension().is_some_and(|extension| extension == "icd");
+    let named = |file: &Path| {
         let text = fs::read_to_string(file).unwrap_or_default();
         vendor(file, text.lines().next().unwrap_or_default().trim())
     };
-    files.iter().map(named).collect()
+    if is_file_of_one(place) {
+        return vec![named(place)];
+    }
+    let Ok(entries) = fs::read_dir(place) else {
+        // A folder that is not there has none; anything else is a library's name.
+        let is_library = place.to_string_lossy().contains(".so");
+        return if is_library { vec![vendor(place, &place.to_string_lossy())] } else { Vec::new() };
+    };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| is_file_of_one(file));
+    files.sort();
+    files.iter().map(|file| named(file)).collect()
 }
 
 fn vendor(file: &Path, library: &str) -> Vendor {
@@ -63,7 +67,14 @@ fn vendor(file: &Path, library: &str) -> Vendor {
         Some("its first line is empty, or it cannot be read".to_owned())
     } else {
         // SAFETY: the loader loads it in the same way, and has done so already if it can be.
-        unsafe { Library::new(library) }.err().map(|error| said(&error))
+        match unsafe { Library::new(library) } {
+            Ok(library) => {
+                // Runtimes have threads of their own: what is loaded stays so.
+                std::mem::forget(library);
+                None
+            }
+            Err(error) => Some(said(&error)),
+        }
     };
     Vendor { file: file.to_owned(), library: library.to_owned(), problem }
 }
@@ -89,5 +100,18 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_has_none() {
         assert_eq!(vendors_in(Path::new("/nowhere/vendors")), []);
+    }
+
+    #[test]
+    fn one_file_or_one_library_may_be_named_instead() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("one.icd");
+        fs::write(&file, "/nowhere/libgone.so").unwrap();
+        for place in [file.as_path(), Path::new("/nowhere/libgone.so"), Path::new("libgone.so.2")] {
+            let all = vendors_in(place);
+            assert_eq!(all.len(), 1);
+            assert!(all[0].problem.as_deref().unwrap().contains("libgone.so"), "{}", all[0]);
+        }
+        assert_eq!(vendors_in(Path::new("libc.so.6"))[0].problem, None);
     }
 }

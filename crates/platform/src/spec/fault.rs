@@ -195,7 +195,12 @@ impl fmt::Display for Fault {
 pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
     let names = platform.port_names();
     let ends = ports_where_tlps_end(platform);
-    for fault in &platform.faults {
+    for (place, fault) in platform.faults.iter().enumerate() {
+        let is_like = |other: &Fault| other.kind.value == fault.kind.value && other.port == fault.port;
+        if fault.kind.value.is_of_driver() && platform.faults[..place].iter().any(is_like) {
+            let message = format!("is {}, and there is one of {} already", fault.kind.value.word(), fault.port);
+            notes.at_line(fault.kind.line, format!("fault.{}.kind", fault.name), message);
+        }
         let (kind, port) = (fault.kind.value, &fault.port);
         let mut note = |key: &str, line, message| notes.at_line(line, format!("fault.{}.{key}", fault.name), message);
         let line = fault.kind.line;
@@ -302,6 +307,10 @@ mod tests {
             assert!(below.contains("happens behind the ports of root, root/..."), "{below}");
         }
         assert!(rosta.with_fault("unpinnable@fpga0:3".parse().unwrap()).is_ok());
+        let once = rosta.with_fault("unpinnable@fpga0:3".parse().unwrap()).unwrap();
+        let twice = once.with_fault("unpinnable@fpga0:5".parse().unwrap()).map_err(|error| error.to_string());
+        assert!(twice.unwrap_err().contains("is unpinnable, and there is one of fpga0 already"));
+        assert!(once.with_fault("unpinnable@fpga1:5".parse().unwrap()).is_ok());
         assert!(with("unpinnable@root/rha25").unwrap_err().contains("unpinnable happens in the driver of a card"));
         let twice = rosta.with_fault("removed@fpga0:5".parse().unwrap()).unwrap();
         assert_eq!(twice.with_fault("abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);

@@ -117,11 +117,10 @@ impl SimulatedMachine {
         if unpinned.is_none() && !self.board.has_failed() && !is_kept && !self.board.awaits_timeouts() {
             return Ok(());
         }
-        let at = self.board.now();
         self.board.halt();
         let arrived = before.arrived(plan, passes, &self.board);
         let error = match unpinned {
-            Some(page) => self.says_of_unpinned(page, at, arrived),
+            Some((page, at)) => self.says_of_unpinned(page, at, arrived),
             None => self.says(arrived),
         };
         // The error has told of them, and there is room for the next ones.

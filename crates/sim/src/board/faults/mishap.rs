@@ -41,7 +41,7 @@ impl Armed {
                 let until = format!("until all was over at {} ns", now.as_ns());
                 let [one, more] = whats;
                 if self.kind == FaultKind::Unpinnable {
-                    return Some(format!("drivers pinned {came} pages for {port}{from} {until}"));
+                    return Some(format!("no core pinned more than {came} pages for {port}{from} {until}"));
                 }
                 Some(match came {
                     0 => format!("no {one} came to {port}{from} {until}"),

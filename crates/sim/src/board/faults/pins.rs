@@ -4,6 +4,7 @@ use super::Board;
 use crate::part::core::Core;
 use crate::part::pins::{Pins, RefusedPage};
 use lanemark_platform::{FaultKind, Platform};
+use lanemark_units::Ticks;
 
 impl Board {
     /// What a program that calls the driver of this card has to count.
@@ -19,19 +20,20 @@ impl Board {
         self.faults.is_some() && self.cores.iter().filter_map(Core::pins).any(|pins| pins.refused().is_some())
     }
 
-    /// Takes over what programs have counted. The page that one of them could not pin, if there was one: each core counts for
-    /// itself, and the one that has pinned most is ahead.
-    pub fn take_pins(&mut self) -> Option<RefusedPage> {
-        let now = self.now;
+    /// Takes over what programs have counted. The page that one of them could not pin, and when its call was over, if there was one: each
+    /// core counts for itself, and the one that has pinned most is ahead.
+    pub fn take_pins(&mut self) -> Option<(RefusedPage, Ticks)> {
         let faults = self.faults.as_mut()?;
         let mut refused = None;
-        for pins in self.cores.iter().filter_map(Core::pins) {
+        for core in &self.cores {
+            let Some(pins) = core.pins() else { continue };
             let mut armed = faults.armed.iter_mut().filter(|fault| fault.since.is_none());
             let Some(fault) = armed.find(|fault| fault.card == Some(pins.card())) else { continue };
             match pins.refused() {
                 Some(page) => {
-                    (fault.since, fault.is_noticed) = (Some(now), true);
-                    refused = refused.or(Some(page));
+                    let over = core.issued_at().max(self.now);
+                    (fault.since, fault.is_noticed) = (Some(over), true);
+                    refused = refused.or(Some((page, over)));
                 }
                 None => fault.left = fault.left.min(pins.left()),
             }
