@@ -78,7 +78,7 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
 
 #[test]
 fn copies_of_every_length_arrive_both_ways_and_what_is_issued_is_no_later_than_what_is_delivered() {
-    for size in ["1", "63", "4097", "80000", "256MiB"] {
+    for size in ["1", "4097", "256MiB"] {
         let record = record(&on_pocl(&["--on", "opencl:0", "--question", "transfer", "--sizes", size, "--json"]));
         let answers = record["answers"].as_array().unwrap();
         assert_eq!(answers.len(), 4);

@@ -18,6 +18,10 @@ macro_rules! functions {
     ($($(#[$doc:meta])* $field:ident: $name:ident, $kind:ident;)*) => {
         /// What is called, as the loader has it.
         #[derive(Clone, Copy)]
+        #[cfg_attr(
+            not(all(target_arch = "x86_64", target_os = "linux")),
+            allow(dead_code, reason = "elsewhere devices are listed and not asked")
+        )]
         pub(super) struct Api {
             $($(#[$doc])* pub(super) $field: functions!(@inner cl_function_types::$kind),)*
         }
