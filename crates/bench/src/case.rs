@@ -349,6 +349,22 @@ impl Case {
         }
     }
 
+    /// The case of a runtime, which has a queue and nothing that a core touches.
+    pub(crate) fn of_runtime(verb: Verb, size: u64, through: Through) -> Case {
+        Case {
+            verb,
+            access: Access::Plain(Width::B8),
+            memory_type: MemoryType::Wb,
+            fence: None,
+            size,
+            alignment: 0,
+            region: BarOffset { bar: 0, offset: 0 },
+            flows: Vec::new(),
+            through,
+            reach: Reach::default(),
+        }
+    }
+
     /// The case that touches nothing, on a machine whose first region and memory type stand for none.
     pub(crate) fn of_nothing(facts: &Facts, through: Through) -> Option<Case> {
         Some(Case {

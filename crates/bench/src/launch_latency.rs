@@ -10,9 +10,8 @@
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Access, Facts, Launch, Op, Plan, Told, Verb, Width};
-use lanemark_record::{Quantity, Reach};
-use lanemark_units::{BarOffset, MemoryType};
+use lanemark_machine::{Facts, Launch, Op, Plan, Told, Verb};
+use lanemark_record::Quantity;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -45,20 +44,8 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
     alone.into_iter().chain([many]).map(case).collect()
 }
 
-/// Nothing is touched, and there is nothing to touch.
 fn case(launch: Launch) -> Case {
-    Case {
-        verb: Verb::Store,
-        access: Access::Plain(Width::B8),
-        memory_type: MemoryType::Wb,
-        fence: None,
-        size: 0,
-        alignment: 0,
-        region: BarOffset { bar: 0, offset: 0 },
-        flows: Vec::new(),
-        through: Through::Launch(launch),
-        reach: Reach::default(),
-    }
+    Case::of_runtime(Verb::Store, 0, Through::Launch(launch))
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {

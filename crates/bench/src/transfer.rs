@@ -9,9 +9,8 @@
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Access, Facts, MovedByRuntime, Op, Plan, Told, Verb, Width};
-use lanemark_record::{Quantity, Reach};
-use lanemark_units::{BarOffset, MemoryType};
+use lanemark_machine::{Facts, MovedByRuntime, Op, Plan, Told, Verb};
+use lanemark_record::Quantity;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -42,18 +41,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 fn case(verb: Verb, told: Told, size: u64) -> Case {
-    Case {
-        verb,
-        access: Access::Plain(Width::B8),
-        memory_type: MemoryType::Wb,
-        fence: None,
-        size,
-        alignment: 0,
-        region: BarOffset { bar: 0, offset: 0 },
-        flows: Vec::new(),
-        through: Through::Runtime(told),
-        reach: Reach::default(),
-    }
+    Case::of_runtime(verb, size, Through::Runtime(told))
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
