@@ -5,8 +5,11 @@ mod drawn;
 
 use drawn::{Random, set};
 use lanemark_bench::{Axes, question};
-use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window, WriteRead};
-use lanemark_model::{Bound, Prediction, predict};
+use lanemark_machine::{
+    Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
+    Window, WriteRead,
+};
+use lanemark_model::{Bound, FormulaMachine, Prediction, predict};
 use lanemark_platform::{Iommu, PRESETS, Platform};
 use lanemark_record::Reach;
 use lanemark_sim::SimulatedMachine;
@@ -329,6 +332,138 @@ fn a_device_that_keeps_translations_never_beats_a_bound_and_meets_it_where_one_b
     }
     assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
     assert!(clear > 50 && asking > 50, "{clear} led, {asking} by questions");
+}
+
+#[test]
+fn a_first_round_that_finds_what_others_left_takes_no_less_than_the_bound() {
+    let mut random = Random(109);
+    let (mut asked, mut found) = (0, [0; 2]);
+    for number in 0..300 {
+        let keeps = number % 2 == 0;
+        let mut platform = with_ats(&mut random);
+        if !keeps {
+            set(&mut platform, "dma.ats_entries", 0.0);
+        }
+        let bytes = random.pick(&[64, 512, 4096]);
+        let verb = random.pick(&[Verb::Load, Verb::Store]);
+        let entries = platform.iommu.as_ref().unwrap().iotlb_entries.value;
+        let whole = if keeps {
+            round_of_device(&mut random, &platform, verb, bytes)
+        } else {
+            round(&mut random, &platform, verb, bytes)
+        };
+        let Pattern::Strided(stride) = whole.window.pattern else { panic!("{whole:?}") };
+        let kept = u64::from(if keeps { platform.dma.as_ref().unwrap().ats_entries.value } else { entries });
+        let page = platform.iommu.as_ref().unwrap().page_bytes.value;
+        let places = (kept * page / stride).clamp(1, whole.count);
+        let under_way = (verb == Verb::Load).then_some(1);
+        let whole = Transfer { under_way, ..whole };
+        let part = Transfer { count: places, window: Window { len: places * stride, ..whole.window }, ..whole };
+        let timeout = Ticks::whole_ns(1_000_000_000_000);
+        let of = |transfer| Plan { timeout, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
+        let (Some(said), Some(warm)) =
+            (predict(&platform, &of(whole)), predict(&platform, &Plan { warmup_passes: 1, ..of(whole) }))
+        else {
+            continue;
+        };
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let mut samples = Samples::wanted(1);
+        machine.run(&of(part), &mut samples).unwrap();
+        machine.run(&of(whole), &mut samples).unwrap();
+        let simulated = samples.taken[0].delivered.as_ns();
+        assert!(
+            simulated >= said.delivered_ns * (1.0 - ROUNDING),
+            "case {number}: {simulated} and {said:?}: {whole:?} on {}: {}",
+            platform.name,
+            numbers(&platform)
+        );
+        assert!(said.lead <= 1.0, "{said:?}");
+        asked += 1;
+        found[usize::from(keeps)] += u32::from(simulated < warm.delivered_ns * (1.0 - ROUNDING));
+    }
+    assert!(asked > 200 && found.iter().all(|found| *found > 5), "{asked}, {found:?} found what others left");
+}
+
+#[test]
+fn a_read_that_waits_for_the_credit_of_its_question_takes_no_less_than_the_bound() {
+    let mut random = Random(113);
+    let mut waited = 0;
+    for number in 0..60 {
+        let mut platform = with_ats(&mut random);
+        set(&mut platform, "iommu.walk_interval_ns", 0.0);
+        set(&mut platform, "root_complex.nonposted_header_credits", 1.0);
+        set(&mut platform, "dma.ats_entries", 1.0);
+        let transfer = Transfer { under_way: Some(1), ..round_of_device(&mut random, &platform, Verb::Load, 64) };
+        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
+        let (later, few_ticks) = (simulated - said.delivered_ns, 48.0 / Ticks::PER_NS as f64 * transfer.count as f64);
+        assert!(
+            later >= -few_ticks && (later <= few_ticks || said.lead <= 1.0),
+            "case {number}: {simulated} and {said:?}: {transfer:?} on {}: {}",
+            platform.name,
+            numbers(&platform)
+        );
+        waited += u32::from(later > few_ticks);
+    }
+    assert!(waited > 5, "{waited}");
+}
+
+#[test]
+fn of_reads_that_several_are_under_way_of_the_formula_claims_no_more_than_one_round_trip() {
+    let mut random = Random(127);
+    let mut asked = 0;
+    for number in 0..100 {
+        let platform = with_ats(&mut random);
+        let entries = u64::from(platform.dma.as_ref().unwrap().ats_entries.value);
+        let under_way = Some(random.pick(&[2, 8, 32]));
+        let transfer = Transfer { under_way, ..round_of_device(&mut random, &platform, Verb::Load, 64) };
+        let timeout = Ticks::whole_ns(1_000_000_000_000);
+        let plan = Plan { timeout, warmup_passes: 2, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
+        let Pattern::Strided(stride) = transfer.window.pattern else { panic!("{transfer:?}") };
+        let page = platform.iommu.as_ref().unwrap().page_bytes.value;
+        if transfer.count * stride.min(page) / page <= entries + 1 || predict(&platform, &plan).is_none() {
+            continue;
+        }
+        let mut simulated = SimulatedMachine::new(&platform).unwrap();
+        let mut samples = Samples::wanted(1);
+        simulated.run(&plan, &mut samples).unwrap();
+        let least = samples.latencies.iter().min().unwrap().as_ns();
+        let mut formula = FormulaMachine::new(&platform, simulated.facts());
+        formula.run(&plan, &mut samples).unwrap();
+        let said = samples.latencies[0].as_ns();
+        // What it says, a read takes whose page is known.
+        assert!(
+            said <= least * (1.0 + ROUNDING),
+            "case {number}: {least} and {said}: {transfer:?} on {}: {}",
+            platform.name,
+            numbers(&platform)
+        );
+        asked += 1;
+    }
+    assert!(asked > 20, "{asked}");
+}
+
+#[test]
+fn of_calls_of_a_device_that_keeps_translations_nothing_leads() {
+    let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
+    let mut platform = Platform::parse("calls", preset.text).unwrap();
+    set(&mut platform, "dma.ats_entries", 1.0);
+    for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
+        for verb in [Verb::Load, Verb::Store] {
+            let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
+            let transfer =
+                Transfer { card: 0, verb, partner: Partner::Host, bytes: 4096, count: 1, window, under_way: None };
+            let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
+            let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors, completion });
+            let timeout = Ticks::whole_ns(1_000_000_000);
+            // Words, descriptors and data are of pages that push each other out of the only place.
+            let plan = Plan { timeout, warmup_passes: 2, ..Plan::on_one_core(vec![call], 1) };
+            let said = predict(&platform, &plan).unwrap();
+            let mut samples = Samples::wanted(1);
+            SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap();
+            let simulated = samples.taken[0].delivered.as_ns();
+            assert!(said.lead <= 1.0 && simulated > 1.02 * said.delivered_ns, "{verb:?} {completion:?}: {said:?}");
+        }
+    }
 }
 
 /// What `iotlb_thrash` asks where somebody asks for a window and a distance, or neither.

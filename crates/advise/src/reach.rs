@@ -41,7 +41,9 @@ pub fn reaches(record: &Record) -> Vec<Finding> {
             group.iter().filter_map(|answer| Some((answer.way.reach.window_bytes?, answer.latency_ns?))).collect();
         windows.sort_by_key(|window| window.0);
         let target = record.targets.iter().find(|target| target.name == first.target);
-        let text = in_words(&windows, first.size_bytes, first.way.reach.stride_bytes?, target.is_some_and(has_ats))?;
+        let stride = first.way.reach.stride_bytes?;
+        let kept_bytes = target.and_then(|target| kept_bytes(target, stride));
+        let text = in_words(&windows, first.size_bytes, stride, kept_bytes)?;
         Some(Finding { question: QUESTION.to_owned(), target: first.target.clone(), text })
     });
     found.collect()
@@ -75,14 +77,20 @@ fn steps(windows: &[(u64, Summary)]) -> Vec<Step> {
     steps
 }
 
-/// Whether devices of this target keep translations themselves; of a machine that is not described nobody knows.
-fn has_ats(target: &Target) -> bool {
-    let entries = target.platform.as_ref().and_then(|platform| platform.pointer("/dma/ats_entries/value")?.as_u64());
-    entries.is_some_and(|entries| entries > 0)
+/// Up to which window, of which something is read every `stride`, devices of this target know all pages themselves; `None` if they
+/// keep none, and of a machine that is not described, of which nobody knows.
+fn kept_bytes(target: &Target, stride: u64) -> Option<u64> {
+    let platform = target.platform.as_ref()?;
+    let number = |key| platform.pointer(key)?.as_u64();
+    let entries = number("/dma/ats_entries/value").filter(|entries| *entries > 0)?;
+    Some(entries.saturating_mul(number("/iommu/page_bytes/value")?.max(stride)))
 }
 
-fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, has_ats: bool) -> Option<String> {
-    let [(_, first), .., (longest, _)] = windows else { return None };
+fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, kept_bytes: Option<u64>) -> Option<String> {
+    let [(shortest, first), .., (longest, _)] = windows else { return None };
+    let keeps = kept_bytes.is_some();
+    // Where not all pages of the smallest window are kept, each is asked for from the beginning on.
+    let is_shown = kept_bytes.is_some_and(|kept| kept >= *shortest);
     let pages = |window: u64| {
         let count = window / stride.max(1);
         format!("{count} page{} ({})", if count == 1 { "" } else { "s" }, format_size(window))
@@ -96,8 +104,10 @@ fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, has_ats: bool) 
             first.median
         ));
     };
-    let (by, why) = if has_ats {
+    let (by, why) = if is_shown {
         (" by the device", "what asking the IOMMU takes, and a walk if that knows no more")
+    } else if keeps {
+        (" by the IOMMU", "what a walk takes that is waited for")
     } else {
         ("", "what a walk takes that is waited for")
     };
@@ -110,7 +120,7 @@ fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, has_ats: bool) 
     );
     for (nth, step) in steps.iter().enumerate().skip(1) {
         let (from, rise_ns) = (pages(step.first_higher), step.rise_ns);
-        let why = if has_ats && nth == 1 {
+        let why = if is_shown && nth == 1 {
             "the IOMMU has to walk, or less of its table is at hand"
         } else {
             "less of the table is at hand"
@@ -184,6 +194,22 @@ mod tests {
             assert_eq!(text.contains("on a read takes 360 ns more, what asking the IOMMU takes"), has_ats, "{text}");
             assert!(text.contains("from 16 pages (64KiB) on another 80 ns"), "{text}");
             assert_eq!(text.contains("the IOMMU has to walk"), has_ats, "{text}");
+        }
+    }
+
+    #[test]
+    fn where_the_device_keeps_fewer_than_the_smallest_window_has_only_the_iommu_is_named() {
+        let mut record = of_levels(&[&[600.0], &[600.0], &[680.0], &[680.0]]);
+        record.answers.retain(|answer| answer.way.reach.window_bytes != Some(4096));
+        let preset = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
+        for (entries, is_shown) in [("1", false), ("2", true)] {
+            let origin = Origin::Assumed("a test".to_owned());
+            let platform = Some(preset.with_text("dma.ats_entries", entries, origin).unwrap().to_json());
+            record.targets = vec![Target { platform, ..target(TargetKind::Simulated) }];
+            let text = &reaches(&record)[0].text;
+            assert_eq!(text.contains("up to 2 pages (8KiB) are translated at hand by the device"), is_shown, "{text}");
+            assert_eq!(text.contains("up to 2 pages (8KiB) are translated at hand by the IOMMU"), !is_shown, "{text}");
+            assert_eq!(text.contains("takes 80 ns more, what a walk takes"), !is_shown, "{text}");
         }
     }
 

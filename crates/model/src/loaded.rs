@@ -6,6 +6,7 @@
 
 use crate::path::Path;
 use crate::predict::{Bound, Prediction, predict};
+use crate::transfer;
 use lanemark_machine::{Op, Plan, Transfer};
 use lanemark_platform::Platform;
 
@@ -20,6 +21,10 @@ pub(crate) fn latency_ns(platform: &Platform, plan: &Plan, said: &Prediction) ->
     let each_ns = (more_ns - said.delivered_ns) / transfer.count.checked_mul(plan.passes)? as f64;
     let one = Op::Transfer(Transfer { count: 1, ..*transfer });
     let alone_ns = predict(platform, &Plan::on_one_core(vec![one], 1))?.delivered_ns - dma.start_ns.value.as_ns();
+    // A channel makes no read while it asks where one leads: how many are under way is not known, nor how many wait for the answer.
+    if transfer::asks_again(platform, transfer) {
+        return Some(alone_ns);
+    }
     let buffers = f64::from(dma.send_buffers.value);
     let up = Path::up(platform, transfer.card)?;
     let in_links: f64 = up.hops.iter().map(|hop| f64::from(hop.credits.nonposted.headers)).sum();

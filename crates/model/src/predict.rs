@@ -183,10 +183,8 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound, lead: f64::INFINITY, holds_for })
         }
         [Op::Handover(shared)] => handover::predict(platform, shared, plan.passes, plan.warmup_passes),
-        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan.passes, written_by),
-        [Op::OnChannels(dealt)] => {
-            transfer::predict(platform, &dealt.transfer, dealt.channels, plan.passes, written_by)
-        }
+        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan),
+        [Op::OnChannels(dealt)] => transfer::predict(platform, &dealt.transfer, dealt.channels, plan),
         [Op::Relay(relay)] => relay::predict(platform, relay, plan.passes),
         [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes, written_by),
         [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),

@@ -47,7 +47,7 @@ use crate::engine_way;
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use crate::queue::Queued;
-use lanemark_machine::{Partner, Transfer, Verb, Writer};
+use lanemark_machine::{Partner, Plan, Transfer, Verb, Writer};
 use lanemark_platform::{Dma, Memory, Platform, Region};
 use lanemark_units::Ticks;
 use lanemark_wire::{Chunk, Mps, Rcb, split};
@@ -71,6 +71,8 @@ struct Way<'a> {
     channels: u32,
     /// Bus addresses that the last-level cache holds.
     cached: Range<u64>,
+    /// Whether the same transfers were made before, so that the first round over the window finds what the others find.
+    is_warm: bool,
 }
 
 /// What requests are made of, in sum or the least of each.
@@ -167,15 +169,15 @@ struct Piece {
     queued: Queued,
 }
 
-/// The formula's answer for `passes` times `transfer`, dealt to so many channels, in host memory that somebody has written.
-pub(crate) fn predict(
-    platform: &Platform,
-    transfer: &Transfer,
-    channels: u32,
-    passes: u64,
-    written_by: Writer,
-) -> Option<Prediction> {
-    let way = Way { channels, ..Way::found(platform, transfer, written_by)? };
+/// Whether a card of these transfers asks for translations again and again: it does not have room for all of their pages.
+pub(crate) fn asks_again(platform: &Platform, transfer: &Transfer) -> bool {
+    Way::of(platform, transfer).is_some_and(|way| way.asks_again())
+}
+
+/// The formula's answer for the passes of a plan over `transfer`, dealt to so many channels.
+pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, plan: &Plan) -> Option<Prediction> {
+    let (passes, written_by, is_warm) = (plan.passes, plan.memory.written_by, plan.warmup_passes > 0);
+    let way = Way { channels, is_warm, ..Way::found(platform, transfer, written_by)? };
     // Each channel has its own under way.
     if channels == 0 || channels > 1 && transfer.under_way.is_some() || channels > way.dma.channels.value {
         return None;
@@ -257,7 +259,18 @@ impl<'a> Way<'a> {
         let longest = u64::from(payload_bytes).min(transfer.bytes);
         let passes = path.hops.iter().all(|hop| longest <= u64::from(hop.mps_bytes));
         let cached = root_complex::cached(platform, transfer, base, written_by);
-        passes.then_some(Way { platform, dma, transfer, base, path, header_dw, payload_bytes, channels: 1, cached })
+        passes.then_some(Way {
+            platform,
+            dma,
+            transfer,
+            base,
+            path,
+            header_dw,
+            payload_bytes,
+            channels: 1,
+            cached,
+            is_warm: true,
+        })
     }
 
     /// The least time of the packets of data of one transfer on a link: none is cut earlier than it must.

@@ -94,10 +94,15 @@ fn check_tags(tree: &Tree<'_>, link: Option<&Link>, notes: &mut Notes<'_>) {
     let bits = if link.generation.value >= 6 { 14 } else { 10 };
     let fetched = u64::from(dma.channels.value) * u64::from(dma.prefetch_descriptors.value);
     let room = (1_u64 << bits) - u64::from(dma.tags.value);
-    if dma.channels.value > 1 && fetched > room {
+    // With ATS each has one more.
+    let asking = if dma.ats_entries.value > 0 { u64::from(dma.channels.value) } else { 0 };
+    let needed = fetched + asking;
+    if (dma.channels.value > 1 || asking > 0) && needed > room {
         let message = format!(
-            "is {}; with {} descriptors fetched ahead each they need {fetched} tags beside dma.tags, and {room} are left",
-            dma.channels.value, dma.prefetch_descriptors.value
+            "is {}; with {} descriptors fetched ahead each{} they need {needed} tags beside dma.tags, and {room} are left",
+            dma.channels.value,
+            dma.prefetch_descriptors.value,
+            if asking > 0 { " and a question for a translation" } else { "" },
         );
         notes.at_line(dma.channels.line, "dma.channels".to_owned(), message);
     }

@@ -13,6 +13,15 @@ impl Platform {
     }
 }
 
+impl Dma {
+    /// Tags of its reads: those of data, and behind them those of the descriptors that each channel fetches. With ATS each channel has
+    /// one more, behind all of these, to ask for translations.
+    #[must_use]
+    pub fn reading_tags(&self) -> u32 {
+        self.tags.value.saturating_add(self.channels.value.saturating_mul(self.prefetch_descriptors.value))
+    }
+}
+
 /// Its sets are alike and a power of two of them, it has something to translate to, and what is lent is whole pages of it; who is to ask
 /// it for translations has one that translates.
 pub(crate) fn check_iommu(platform: &Platform, notes: &mut Notes<'_>) {
@@ -116,6 +125,9 @@ mod tests {
         assert!(refused.contains("dma.ats_entries: is 1, and no section [iommu]"), "{refused}");
         assert_eq!(said("card-gen5-x16", &[("dma.ats_entries", "0")]), "");
         assert!(said("card-gen5-x16-iommu", &[one, ("iommu.pass_through", "true")]).contains("nobody answers"));
+        // Each look goes over all of them.
+        assert_eq!(said("card-gen5-x16-iommu", &[("dma.ats_entries", "4096")]), "");
+        assert!(said("card-gen5-x16-iommu", &[("dma.ats_entries", "4097")]).contains("4096"));
     }
 
     #[test]

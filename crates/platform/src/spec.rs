@@ -456,7 +456,7 @@ section! {
         /// The same of ID-Based Ordering.
         id_based_ordering: bool = Kind::Flag, default "false" because "few engines use it";
         /// Translations that it keeps itself, asked of the IOMMU by ATS; the one used longest ago leaves. 0 if it sends addresses as it was told them.
-        ats_entries: u32 = Kind::Count(0, 1 << 16), default "0" because "it has no ATS";
+        ats_entries: u32 = Kind::Count(0, 4096), default "0" because "it has no ATS";
     }
 }
 

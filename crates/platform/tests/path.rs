@@ -260,4 +260,18 @@ fn channels_that_fetch_by_more_tags_than_requesters_have() {
     assert!(error.contains("dma.channels: is 5; with 64 descriptors fetched ahead each they need 320 tags"), "{error}");
     assert!(error.contains("and 256 are left"), "{error}");
     assert!(with(1.0, 256.0, 768.0).is_ok());
+    // With ATS each channel has one to ask for translations.
+    let with_ats = |fetched: f64| {
+        let mut card = preset("card-gen5-x16-iommu").unwrap().unwrap();
+        for (key, value) in [("dma.tags", 768.0), ("dma.ats_entries", 1.0), ("dma.prefetch_descriptors", fetched)] {
+            card = card.with(key, value, Origin::Assumed("a test".to_owned())).map_err(|error| error.to_string())?;
+        }
+        Ok::<Platform, String>(card)
+    };
+    assert!(with_ats(255.0).is_ok());
+    let error = with_ats(256.0).unwrap_err();
+    assert!(
+        error.contains("256 descriptors fetched ahead each and a question for a translation they need 257"),
+        "{error}"
+    );
 }

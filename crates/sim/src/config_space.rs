@@ -253,6 +253,15 @@ mod tests {
             [bits(1.0), bits(32.0), bits(33.0), bits(256.0), bits(257.0), bits(768.0)],
             [32, 32, 256, 256, 768, 768]
         );
+        // With ATS its channel has 16 for descriptors, and behind them one to ask for translations.
+        let asks = preset("card-gen5-x16-iommu").unwrap().unwrap();
+        let origin = || lanemark_platform::Origin::Given("a test".to_owned());
+        let asks = asks.with("dma.ats_entries", 1.0, origin()).unwrap();
+        let bits = |tags: f64| {
+            let functions = functions(&asks.with("dma.tags", tags, origin()).unwrap()).unwrap();
+            ConfigSpace::new(&functions[1].bytes).tag_bits().unwrap().tags()
+        };
+        assert_eq!([bits(15.0), bits(16.0), bits(239.0), bits(240.0)], [32, 256, 256, 768]);
     }
 
     #[test]

@@ -387,8 +387,9 @@ impl Builder<'_> {
 /// The translations that a card keeps.
 fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
     let (dma, iommu) = (platform.dma.as_ref()?, platform.iommu.as_ref()?);
-    let (entries, channels) = (dma.ats_entries.value as usize, dma.channels.value as usize);
-    platform.has_ats().then_some(atc::Spec { requester, entries, page_bytes: iommu.page_bytes.value, channels })
+    let (entries, page_bytes) = (dma.ats_entries.value as usize, iommu.page_bytes.value);
+    let (channels, first_tag) = (dma.channels.value as usize, dma.reading_tags() as u16);
+    platform.has_ats().then_some(atc::Spec { requester, entries, page_bytes, channels, first_tag })
 }
 
 /// What a request of one direction takes besides its beats.

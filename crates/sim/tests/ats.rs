@@ -4,7 +4,7 @@ use lanemark_dma::{Backend, Buffer, Device, Domain, Invalidation, IovaRange, Len
 use lanemark_dma::{Ranges, Space, Stale};
 use lanemark_machine::{
     Cause, Completion, Descriptors, Direction, DmaCall, Frame, Lane, Machine, MachineError, OnChannels, Op, Partner,
-    Pattern, Plan, Samples, Share, Trace, Transfer, Verb, Window,
+    Pattern, Plan, Relay, Samples, Share, Trace, Transfer, Verb, Window,
 };
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
 use lanemark_sim::part::atc::Counted;
@@ -131,6 +131,37 @@ fn channels_that_share_one_place_all_come_to_their_end() {
     }
 }
 
+/// The platform of these tests with queues between each engine and its user's circuit.
+fn with_queues(set: &[(&str, &str)]) -> Platform {
+    let number = |key: &str, value: u64| format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n");
+    let queues = ["rx_bytes", "tx_bytes", "ep_rx_bytes", "ep_tx_bytes"].map(|key| number(key, 64 << 10)).concat();
+    let fifos = format!("[fifos]\nep_rx = \"memory\"\n{queues}{}{}", number("beat_bytes", 64), number("beat_ns", 1));
+    let plain = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
+    let text = plain.text.replacen("[[bar]]", &format!("{fifos}\n[[bar]]"), 1);
+    set.iter().fold(Platform::parse("queues", &text).unwrap(), |platform, (key, value)| {
+        platform.with_text(key, value, Origin::Assumed("a test".to_owned())).unwrap()
+    })
+}
+
+#[test]
+fn what_waits_in_front_of_a_full_queue_holds_up_no_answer_and_its_reads_no_question() {
+    let bytes = 1 << 20;
+    let window = |offset| Window { offset, len: bytes, pattern: Pattern::Sequential };
+    let (from, to) = (window(0), window(8 << 20));
+    for (entries, channels, tags) in [("1", "2", "1"), ("2", "2", "16"), ("8", "2", "256"), ("64", "4", "256")] {
+        let set = [("dma.ats_entries", entries), ("dma.channels", channels), ("dma.tags", tags)];
+        let relay = Relay { cards: vec![0], bar: 0, at_peers: window(0), bytes, count: 1, from, to, is_stored: false };
+        let mut machine = SimulatedMachine::new(&with_queues(&set)).unwrap();
+        let mut samples = Samples::wanted(1);
+        machine.run(&Plan::on_one_core(vec![Op::Relay(relay)], 1), &mut samples).unwrap_or_else(|error| {
+            panic!("{set:?}: {error}");
+        });
+        let confirmed = samples.confirmed.unwrap();
+        assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (bytes, bytes), "{set:?}");
+        assert_eq!(machine.board_mut().slots_in_use(), 0, "{set:?}");
+    }
+}
+
 #[test]
 fn descriptors_and_words_for_a_core_are_translated_and_a_message_is_not() {
     for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
@@ -187,6 +218,43 @@ fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes
     assert_eq!(changed(&before, &memory(board)), [5]);
     // Each of the two pages once, and nowhere each time, for that is not kept.
     assert_eq!(counted(board).questions, 4);
+}
+
+#[test]
+fn nothing_that_is_taken_back_is_reached_by_what_a_device_knew_of_it() {
+    let mut board = Board::new(&platform(&[])).unwrap();
+    let there = Iova(board.lent_at());
+    assert_eq!(moves(&mut board, Verb::Store, there, 64), 64);
+    board.lend_nothing().unwrap();
+    let before = memory(&mut board);
+    assert_eq!(moves(&mut board, Verb::Store, there, 64), 0);
+    assert_eq!(memory(&mut board), before);
+    let fault = board.take_translation_fault().map(|fault| (fault.at, fault.reason));
+    assert_eq!(fault, Some((there, FaultReason::NotMapped)));
+}
+
+#[test]
+fn a_read_whose_page_is_asked_for_takes_as_much_longer_as_the_answer_does() {
+    let latencies = |entries| {
+        // Each page two times, and more of them than there is room for.
+        let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Strided(PAGE / 2) };
+        let read = Transfer { count: 32, window, under_way: Some(1), ..whole(Verb::Load, 64) };
+        let mut samples = Samples::wanted(1);
+        let mut machine = SimulatedMachine::new(&platform(&[("dma.ats_entries", entries)])).unwrap();
+        let plan = Plan { warmup_passes: 2, ..Plan::on_one_core(vec![Op::Transfer(read)], 1) };
+        machine.run(&plan, &mut samples).unwrap();
+        samples.latencies
+    };
+    let (asking, knowing) = (latencies("8"), latencies("16"));
+    assert_eq!((asking.len(), knowing.len()), (32, 32));
+    let known = knowing[0];
+    assert!(knowing.iter().all(|took| *took == known), "{knowing:?}");
+    let asked = asking[0];
+    // There and back, which a read takes that is not answered by memory.
+    assert!(asked > known + Ticks::whole_ns(300) && asked < known * 2, "{asked:?} and {known:?}");
+    for (nth, took) in asking.iter().enumerate() {
+        assert_eq!(*took, if nth % 2 == 0 { asked } else { known }, "read {nth}");
+    }
 }
 
 #[test]
@@ -324,6 +392,23 @@ fn faults_that_meet_a_question_or_its_answer_are_told_and_everybody_goes_on() {
             machine.run(&plan, &mut Samples::wanted(1)).unwrap_or_else(|error| panic!("{fault}: {error}"));
         }
         assert_eq!(machine.board_mut().slots_in_use(), 0, "{fault}");
+    }
+}
+
+#[test]
+fn a_fault_of_what_is_looked_up_counts_nothing_that_came_translated_and_says_so() {
+    for (fault, entries, came) in [
+        ("read_only@root/card:1", "8", "no write came untranslated (dma.ats_entries is 8) to root/card until"),
+        ("unmapped@root/card:3", "8", "only 2 requests came untranslated (dma.ats_entries is 8) to root/card until"),
+        ("unmapped@root/card:30", "0", "only 16 requests came to root/card until"),
+        ("poisoned@root/card:30", "8", "only 16 TLPs with data came to root/card until"),
+    ] {
+        let platform = platform(&[("dma.ats_entries", entries)]).with_fault(fault.parse().unwrap()).unwrap();
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Store, 2 * PAGE))], 1);
+        machine.run(&plan, &mut Samples::wanted(1)).unwrap();
+        let said = machine.board_mut().mishaps(&platform).remove(0).because_not.unwrap();
+        assert!(said.starts_with(came), "{said}");
     }
 }
 

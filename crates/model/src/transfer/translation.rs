@@ -5,7 +5,8 @@
 //! next left last. So of `p` pages, `w` of which find no room, each time round takes `w` walks.
 //!
 //! A walk is one read where it is known in which page of the table its last level is, which holds for a block of 512 pages; of
-//! blocks the same is true as of pages. Where walks read through the last-level cache, a table that it keeps is read from there once it has been read;
+//! blocks the same is true as of pages. A first round that no other went before may find what somebody else's transfers left there,
+//! as many of each set as that has room for at the most, and there is a bound. Where walks read through the last-level cache, a table that it keeps is read from there once it has been read;
 //! one that it may not keep takes that long at the least.
 //!
 //! A device with ATS has a cache of one set of its own. Where that has room for the pages of the window, nothing is looked up, and nothing
@@ -65,6 +66,12 @@ impl Way<'_> {
         self.dma.ats_entries.value > 0
     }
 
+    /// Whether it asks again and again, without room for all pages of the window.
+    pub(super) fn asks_again(&self) -> bool {
+        let places = self.transfer.window.places(self.transfer.bytes);
+        self.has_ats() && self.iommu().is_some_and(|iommu| !self.questions(iommu, places).has_room)
+    }
+
     /// A look in the IOTLB for a request for data: none where the device has translated it.
     pub(super) fn lookup(&self) -> Ticks {
         self.iommu().filter(|_| !self.has_ats()).map_or(Ticks::ZERO, |iommu| iommu.lookup_ns.value)
@@ -93,7 +100,7 @@ impl Way<'_> {
         if all <= room {
             return Questions { count: 0.0, is_exact: true, has_room: true };
         }
-        let (rounds, is_exact) = (transfers / places, transfers.is_multiple_of(places));
+        let (rounds, is_exact) = (transfers / places, self.is_warm && transfers.is_multiple_of(places));
         let first = if transfers < places { self.pages(iommu, transfers).len() } else { all };
         let count = if is_exact {
             rounds as f64 * all as f64
@@ -112,16 +119,30 @@ impl Way<'_> {
             return Some(if is_undisturbed { largest } else { largest.blurred() });
         }
         let asked_ns = questions.count * self.question(iommu)?.as_ns();
-        // Which of them are asked for in a part of a round is not known.
-        let walks = if questions.is_exact { self.walks(iommu, transfers, 0) } else { Walks::default() };
+        let (places, walks) =
+            (self.transfer.window.places(self.transfer.bytes).max(1), self.walks(iommu, transfers, 0));
+        let walks = if questions.is_exact {
+            walks
+        } else if transfers.is_multiple_of(places) {
+            // What the device knew in the first round is not walked for then, and may be found in the second.
+            let read_ns = iommu.walk_read_ns.value.as_ns() * f64::from(iommu.walk_reads.value);
+            let less_ns = 2.0 * f64::from(self.dma.ats_entries.value) * read_ns;
+            Walks { time_ns: (walks.time_ns - less_ns).max(0.0), ..Walks::default() }
+        } else {
+            // Which of them are asked for in a part of a round is not known.
+            Walks::default()
+        };
         let interval_ns = iommu.walk_interval_ns.value.as_ns();
         let asked = Largest::of([(Bound::Translation, asked_ns + walks.time_ns)]);
         if one_by_one && self.is_one_request_each() {
             let is_free = walks.count == 0.0 || interval_ns * transfers as f64 <= largest.ns;
             let down = Path::down(self.platform, self.transfer.card)?;
             let is_acknowledged = down.hops.first().is_some_and(|hop| hop.dllp() <= iommu.lookup_ns.value);
+            // Where a link has one credit or place, the read waits for that of its question.
+            let up = Path::up(self.platform, self.transfer.card)?;
+            let has_room = up.hops.iter().all(|hop| hop.credits.nonposted.headers > 1 && hop.replay_tlps > 1);
             let all = largest.then(&asked);
-            return Some(if walks.is_exact && is_free && is_acknowledged { all } else { all.blurred() });
+            return Some(if walks.is_exact && is_free && is_acknowledged && has_room { all } else { all.blurred() });
         }
         // What a channel's requests take besides no term tells of.
         Some(largest.or(asked).blurred())
@@ -183,7 +204,7 @@ impl Way<'_> {
             _ => 0,
         };
         let all_reads = missed.len() as f64 + (reads - 1) as f64 * whole as f64;
-        let is_whole = transfers.is_multiple_of(places);
+        let is_whole = self.is_warm && transfers.is_multiple_of(places);
         // Where whole rounds went before, the first one is like the others.
         let (rounds, first, first_reads) = match (transfers / places, is_whole) {
             (rounds, true) => (rounds as f64, 0.0, 0.0),

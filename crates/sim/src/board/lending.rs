@@ -57,6 +57,8 @@ impl Board {
     fn own_table(&mut self, is_lent: bool) -> Result<&mut Iommu, BackendError> {
         let iommu = self.iommu.as_mut().ok_or_else(no_iommu)?;
         iommu.own_table(is_lent, &self.root_routes.ranges);
+        let caches = self.endpoints.iter_mut().filter_map(|endpoint| endpoint.dma.as_mut()?.atc.as_mut());
+        caches.for_each(|atc| atc.forget_all());
         Ok(iommu)
     }
 

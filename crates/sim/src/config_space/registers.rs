@@ -127,7 +127,10 @@ impl Seat {
     }
 
     fn express(&self, platform: &Platform, capability: &mut Structure<'_>) {
-        let tags = platform.dma.as_ref().map_or(1, |dma| dma.tags.value);
+        let tags = platform
+            .dma
+            .as_ref()
+            .map_or(1, |dma| if platform.has_ats() { dma.reading_tags() + dma.channels.value } else { dma.tags.value });
         capability.number(const { express("Express", "Version") }, 2);
         capability.name(
             const { express("Express", "Type") },

@@ -6,9 +6,12 @@
 //! ```
 //!
 //! Ports: [`Atc::find`] says where the page of a channel's next request leads, and [`Atc::translate`] makes that request a translated one.
-//! Where it is not known, [`Atc::ask`] makes the question, for which a tag is needed ([`Atc::await_tag`]), and [`Atc::answer`] takes what the
-//! IOMMU says; until then the channel [waits](Atc::held_until). [`Atc::forget`] takes an Invalidate Request, and [`Atc::take_done`]
-//! says when its completion may go.
+//! Where it is not known, [`Atc::ask`] makes the question, and [`Atc::comes`] and [`Atc::take_answer`] take what the IOMMU says; until then
+//! the channel [waits](Atc::held_until). [`Atc::forget`] takes an Invalidate Request, and [`Atc::take_done`] says when its completion
+//! may go.
+//!
+//! A channel has one question under way at the most, and a tag for it that no read has. So nobody waits for an answer who is waited for
+//! by reads: neither those that hold all other tags, nor completions that a full queue holds up.
 //!
 //! One place is as good as another, and the translation used longest ago makes room. A page of which the device may do nothing, or
 //! not this, is not kept out: the request goes untranslated, so that the IOMMU refuses and records it as those of others.
@@ -18,6 +21,7 @@
 //!
 //! Source: PCI Express Base Specification 5.0, sections 10.2 and 10.3.
 
+use crate::engine::Wire;
 use crate::part::iotlb::{self, Iotlb};
 use crate::part::translation_table::Entry;
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind, span};
@@ -37,6 +41,8 @@ pub struct Spec {
     pub page_bytes: u64,
     /// Channels that ask it.
     pub channels: usize,
+    /// The tag of the first channel's questions; each other channel has the next.
+    pub first_tag: u16,
 }
 
 /// What is known of a page.
@@ -52,8 +58,6 @@ pub enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
     Nothing,
-    /// For a tag to ask with.
-    ForTag,
     ForAnswer,
     /// For no more: this was answered, and is for its next request though it may have left the cache.
     Answered {
@@ -108,11 +112,17 @@ pub struct Atc {
     held: BTreeMap<u64, Entry>,
     /// What each channel waits for, and when its last answer came.
     waits: Vec<(Waits, Ticks)>,
+    /// Since when each channel asks for its next request, if it had to.
+    asking: Vec<Option<Ticks>>,
     /// By tag.
     questions: BTreeMap<u16, Question>,
+    /// Answers on their way in, by the time their last beat is taken.
+    coming: Wire<Tlp>,
     reads: BTreeMap<u16, Read>,
     /// The page of the request that is made next, and where it leads.
     next: Option<(u64, Option<Entry>)>,
+    /// When somebody first asked for it, if anybody had to.
+    begun: Option<Ticks>,
     forgetting: Option<Forgetting>,
     /// Since it was built.
     pub counted: Counted,
@@ -126,7 +136,10 @@ impl Atc {
             cache: Iotlb::new(iotlb::Spec { sets: 1, ways: spec.entries, index_bit: 0 }),
             held: BTreeMap::new(),
             waits: vec![(Waits::Nothing, Ticks::ZERO); spec.channels],
+            asking: vec![None; spec.channels],
+            begun: None,
             questions: BTreeMap::new(),
+            coming: Wire::default(),
             reads: BTreeMap::new(),
             next: None,
             forgetting: None,
@@ -135,15 +148,14 @@ impl Atc {
         }
     }
 
-    /// Until when a channel makes no request because of it; `tag_at` says since when there is a tag, if there is one.
+    /// Until when a channel makes no request because of it.
     #[must_use]
-    pub fn held_until(&self, channel: usize, tag_at: Option<Ticks>) -> Ticks {
+    pub fn held_until(&self, channel: usize) -> Ticks {
         if self.forgetting.as_ref().is_some_and(|forgetting| !forgetting.has_left) {
             return Ticks::NEVER;
         }
         match self.waits[channel].0 {
             Waits::Nothing | Waits::Answered { .. } => Ticks::ZERO,
-            Waits::ForTag => tag_at.unwrap_or(Ticks::NEVER),
             Waits::ForAnswer => Ticks::NEVER,
         }
     }
@@ -162,7 +174,13 @@ impl Atc {
 
     /// The next request of a channel is for no page that is translated.
     pub fn skip(&mut self) {
-        self.next = None;
+        (self.next, self.begun) = (None, None);
+    }
+
+    /// When the request that is made next was first asked for; `now` if its page was known.
+    #[must_use]
+    pub fn begun(&self, now: Ticks) -> Ticks {
+        self.begun.unwrap_or(now)
     }
 
     /// Where the page of a channel's next request leads.
@@ -176,19 +194,17 @@ impl Atc {
         };
         self.counted.lookups += 1;
         self.next = Some((page, entry));
+        self.begun = self.asking[channel].take();
         Found::Known(entry)
     }
 
-    /// A channel waits for a tag to ask with.
-    pub fn await_tag(&mut self, channel: usize) {
-        self.waits[channel].0 = Waits::ForTag;
-    }
-
     /// The question where the page of an address leads.
-    pub fn ask(&mut self, now: Ticks, channel: usize, tag: u16, address: u64) -> Tlp {
+    pub fn ask(&mut self, now: Ticks, channel: usize, address: u64) -> Tlp {
         self.counted.questions += 1;
+        let tag = self.spec.first_tag + channel as u16;
         let page = address / self.spec.page_bytes;
         self.waits[channel].0 = Waits::ForAnswer;
+        self.asking[channel].get_or_insert(now);
         self.questions.insert(tag, Question { channel, page, asked: now, is_stale: false });
         let (address, length_dw, first_be, last_be) = span(page * self.spec.page_bytes, u64::from(ENTRY_BYTES));
         let (requester, at) = (self.spec.requester, AddressType::TranslationRequest);
@@ -201,9 +217,30 @@ impl Atc {
         self.questions.get(&tag).map(|question| question.asked)
     }
 
-    /// The IOMMU answers, or somebody says that it will not; whether anything with this tag was asked.
-    pub fn answer(&mut self, now: Ticks, tlp: &Tlp, data: [u8; 8]) -> bool {
-        let Some(Question { channel, page, is_stale, .. }) = self.questions.remove(&tlp.tag) else { return false };
+    /// A completion is there at `at`; says whether it is taken, for it answers a question that is under way.
+    pub fn comes(&mut self, at: Ticks, tlp: Tlp) -> bool {
+        let is_answer = self.questions.contains_key(&tlp.tag);
+        if is_answer {
+            self.coming.send(at, tlp);
+        }
+        is_answer
+    }
+
+    /// When the next answer is there.
+    #[inline]
+    #[must_use]
+    pub fn answer_due(&self) -> Ticks {
+        self.coming.due()
+    }
+
+    /// The next answer, if it is there.
+    pub fn take_answer(&mut self, now: Ticks) -> Option<Tlp> {
+        self.coming.take(now)
+    }
+
+    /// The IOMMU has answered, or somebody has said that it will not: the channel goes on.
+    pub fn learn(&mut self, now: Ticks, tlp: &Tlp, data: [u8; 8]) {
+        let Some(Question { channel, page, is_stale, .. }) = self.questions.remove(&tlp.tag) else { return };
         let is_good = tlp.kind == TlpKind::CplD && tlp.flaw == Flaw::None;
         let entry = if is_good { self.entry_of(data) } else { None };
         let waits = if is_stale { Waits::Nothing } else { Waits::Answered { page, entry } };
@@ -217,7 +254,6 @@ impl Atc {
             }
             self.held.insert(page, entry);
         }
-        true
     }
 
     /// What data of a completion mean; `None` where nothing may be done.
@@ -267,6 +303,18 @@ impl Atc {
     pub fn forget(&mut self, range: AddressRange, itag: u16) {
         let page_bytes = self.spec.page_bytes;
         let is_gone = |page: u64| range.contains(page * page_bytes);
+        self.lose(is_gone);
+        let reads = self.reads.iter().filter(|(_, read)| is_gone(read.page)).map(|(tag, _)| *tag).collect();
+        self.forgetting = Some(Forgetting { itag, has_left: false, reads });
+    }
+
+    /// Somebody else has all of its translations now: none is known.
+    pub fn forget_all(&mut self) {
+        self.lose(|_| true);
+    }
+
+    /// Where such pages lead is not known, nor what is on its way about them.
+    fn lose(&mut self, is_gone: impl Fn(u64) -> bool) {
         let gone: Vec<u64> = self.held.keys().copied().filter(|page| is_gone(*page)).collect();
         for page in gone {
             self.held.remove(&page);
@@ -278,8 +326,6 @@ impl Atc {
             }
         }
         self.questions.values_mut().filter(|question| is_gone(question.page)).for_each(|old| old.is_stale = true);
-        let reads = self.reads.iter().filter(|(_, read)| is_gone(read.page)).map(|(tag, _)| *tag).collect();
-        self.forgetting = Some(Forgetting { itag, has_left: false, reads });
     }
 
     /// Whether it waits for requests to leave.
@@ -313,20 +359,24 @@ impl Atc {
 mod tests {
     use super::*;
 
-    const SPEC: Spec = Spec { requester: 7, entries: 2, page_bytes: 4096, channels: 2 };
+    const SPEC: Spec = Spec { requester: 7, entries: 2, page_bytes: 4096, channels: 2, first_tag: 3 };
     const PAGE: u64 = 4096;
 
     fn data(page: u64, reads: bool, writes: bool) -> [u8; 8] {
         TranslationEntry { leads_to: AddressRange::new(page * PAGE, 12), reads, writes }.to_bytes()
     }
 
+    /// The answer to a question of this tag comes, and is taken; whether it was one.
     fn answer(atc: &mut Atc, tag: u16, data: [u8; 8]) -> bool {
-        atc.answer(Ticks(9), &Tlp { tag, ..Tlp::of(TlpKind::CplD) }, data)
+        let comes = atc.comes(Ticks(9), Tlp { tag, ..Tlp::of(TlpKind::CplD) });
+        assert_eq!(atc.answer_due(), if comes { Ticks(9) } else { Ticks::NEVER });
+        assert_eq!(atc.take_answer(Ticks(8)), None);
+        atc.take_answer(Ticks(9)).map(|tlp| atc.learn(Ticks(9), &tlp, data)).is_some()
     }
 
     /// Channel 0 asks for a page, and is answered that it leads a hundred pages on.
     fn learn(atc: &mut Atc, page: u64) {
-        atc.ask(Ticks(1), 0, 3, page * PAGE);
+        atc.ask(Ticks(1), 0, page * PAGE);
         assert!(answer(atc, 3, data(page + 100, true, true)));
         assert!(matches!(atc.find(0, page * PAGE), Found::Known(Some(_))));
     }
@@ -334,7 +384,7 @@ mod tests {
     /// Where a request for this page goes.
     fn goes(atc: &mut Atc, kind: TlpKind, page: u64) -> (u64, AddressType) {
         assert!(matches!(atc.find(0, page * PAGE), Found::Known(_)), "{page}");
-        let mut tlp = Tlp { address: page * PAGE + 8, tag: 4, ..Tlp::of(kind) };
+        let mut tlp = Tlp { address: page * PAGE + 8, tag: 1, ..Tlp::of(kind) };
         let above = atc.translate(&mut tlp);
         assert_eq!(tlp.address.wrapping_add(above), page * PAGE + 8);
         (tlp.address, tlp.at)
@@ -344,20 +394,13 @@ mod tests {
     fn a_channel_waits_for_its_answer_and_others_do_not() {
         let mut atc = Atc::new(SPEC);
         assert_eq!(atc.find(0, 5 * PAGE + 8), Found::Unknown);
-        let question = atc.ask(Ticks(1), 0, 3, 5 * PAGE + 8);
+        let question = atc.ask(Ticks(1), 0, 5 * PAGE + 8);
         assert_eq!((question.address, question.length_dw, question.tag), (5 * PAGE, 2, 3));
-        assert_eq!((atc.held_until(0, None), atc.held_until(1, None)), (Ticks::NEVER, Ticks::ZERO));
+        assert_eq!((atc.held_until(0), atc.held_until(1)), (Ticks::NEVER, Ticks::ZERO));
         assert!(!answer(&mut atc, 4, [0; 8]), "nothing was asked with that");
         assert!(answer(&mut atc, 3, data(105, true, true)));
-        assert_eq!((atc.held_until(0, None), atc.answered_at(0)), (Ticks::ZERO, Ticks(9)));
+        assert_eq!((atc.held_until(0), atc.answered_at(0)), (Ticks::ZERO, Ticks(9)));
         assert_eq!(goes(&mut atc, TlpKind::MWr, 5), (105 * PAGE + 8, AddressType::Translated));
-    }
-
-    #[test]
-    fn a_channel_without_a_tag_asks_when_there_is_one() {
-        let mut atc = Atc::new(SPEC);
-        atc.await_tag(0);
-        assert_eq!((atc.held_until(0, None), atc.held_until(0, Some(Ticks(5)))), (Ticks::NEVER, Ticks(5)));
     }
 
     #[test]
@@ -370,8 +413,8 @@ mod tests {
         assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
         assert!(matches!(atc.find(0, PAGE), Found::Known(Some(_))));
         // What channel 1 asked for leaves before its request is made.
-        atc.ask(Ticks(1), 1, 8, 6 * PAGE);
-        answer(&mut atc, 8, data(106, true, true));
+        atc.ask(Ticks(1), 1, 6 * PAGE);
+        answer(&mut atc, 4, data(106, true, true));
         learn(&mut atc, 7);
         learn(&mut atc, 8);
         assert!(matches!(atc.find(1, 6 * PAGE), Found::Known(Some(_))));
@@ -382,19 +425,19 @@ mod tests {
     fn what_may_not_be_done_goes_untranslated_and_that_nothing_may_is_not_kept() {
         let mut atc = Atc::new(SPEC);
         for (reads, writes) in [(true, false), (false, true)] {
-            atc.ask(Ticks(1), 0, 3, PAGE);
+            atc.ask(Ticks(1), 0, PAGE);
             answer(&mut atc, 3, data(101, reads, writes));
             let at = |may| if may { AddressType::Translated } else { AddressType::Untranslated };
             assert_eq!(goes(&mut atc, TlpKind::MRd, 1).1, at(reads));
             assert_eq!(goes(&mut atc, TlpKind::MWr, 1).1, at(writes));
         }
-        atc.ask(Ticks(1), 0, 3, 2 * PAGE);
+        atc.ask(Ticks(1), 0, 2 * PAGE);
         answer(&mut atc, 3, [0; 8]);
         assert_eq!(goes(&mut atc, TlpKind::MRd, 2), (2 * PAGE + 8, AddressType::Untranslated));
         assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
         // Nor is that somebody refused to say.
-        atc.ask(Ticks(1), 0, 3, 2 * PAGE);
-        assert!(atc.answer(Ticks(9), &Tlp { tag: 3, ..Tlp::of(TlpKind::Cpl) }, data(9, true, true)));
+        atc.ask(Ticks(1), 0, 2 * PAGE);
+        atc.learn(Ticks(9), &Tlp { tag: 3, ..Tlp::of(TlpKind::Cpl) }, data(9, true, true));
         assert_eq!(goes(&mut atc, TlpKind::MRd, 2), (2 * PAGE + 8, AddressType::Untranslated));
     }
 
@@ -402,8 +445,8 @@ mod tests {
     fn what_is_forgotten_is_asked_for_again_and_so_is_an_answer_that_was_on_its_way() {
         let mut atc = Atc::new(SPEC);
         learn(&mut atc, 1);
-        atc.ask(Ticks(1), 0, 3, 2 * PAGE);
-        atc.ask(Ticks(1), 1, 4, 6 * PAGE);
+        atc.ask(Ticks(1), 0, 2 * PAGE);
+        atc.ask(Ticks(1), 1, 6 * PAGE);
         // Pages 0 to 3.
         atc.forget(AddressRange::new(0, 14), 5);
         answer(&mut atc, 3, data(102, true, true));
@@ -412,10 +455,26 @@ mod tests {
         assert_eq!([1, 2].map(|page| atc.find(0, page * PAGE)), [Found::Unknown; 2]);
         assert!(matches!(atc.find(1, 6 * PAGE), Found::Known(Some(_))));
         // An answer that has come and was not used is forgotten too.
-        atc.ask(Ticks(1), 0, 3, 2 * PAGE);
+        atc.ask(Ticks(1), 0, 2 * PAGE);
         answer(&mut atc, 3, data(102, true, true));
         atc.forget(AddressRange::ALL, 6);
         assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
+    }
+
+    #[test]
+    fn a_request_begins_when_its_page_is_first_asked_for_though_the_answer_is_dropped() {
+        let mut atc = Atc::new(SPEC);
+        for at in [1, 20] {
+            atc.ask(Ticks(at), 0, 2 * PAGE);
+            if at == 1 {
+                atc.forget_all();
+            }
+            answer(&mut atc, 3, data(102, true, true));
+            assert_eq!(atc.find(0, 2 * PAGE) == Found::Unknown, at == 1);
+        }
+        assert_eq!(atc.begun(Ticks(30)), Ticks(1));
+        assert!(matches!(atc.find(0, 2 * PAGE), Found::Known(_)));
+        assert_eq!(atc.begun(Ticks(31)), Ticks(31), "the next one waits for nobody");
     }
 
     #[test]
@@ -424,10 +483,10 @@ mod tests {
         learn(&mut atc, 1);
         goes(&mut atc, TlpKind::MRd, 1);
         atc.forget(AddressRange::new(PAGE, 12), 5);
-        assert_eq!((atc.held_until(0, None), atc.take_done()), (Ticks::NEVER, None));
+        assert_eq!((atc.held_until(0), atc.take_done()), (Ticks::NEVER, None));
         atc.all_left();
-        assert_eq!((atc.held_until(0, None), atc.take_done()), (Ticks::ZERO, None));
-        atc.read_ends(4);
+        assert_eq!((atc.held_until(0), atc.take_done()), (Ticks::ZERO, None));
+        atc.read_ends(1);
         let done = atc.take_done().unwrap();
         assert_eq!((done.kind, done.tag, done.requester), (TlpKind::Msg, 5, 7));
         assert_eq!(atc.take_done(), None);

@@ -38,7 +38,7 @@ use crate::part::memory::Memory;
 use crate::part::msi_x::{MsiX, Vector};
 use crate::part::pace::Pace;
 use crate::part::program::stored_bytes;
-use crate::tlp::{AddressType, Flaw, Tlp, TlpKind, span};
+use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_machine::{Cause, Completion, DmaCall, Partner, Samples, Verb};
 use lanemark_platform::{Mailbox, VectorTable};
 use lanemark_units::Ticks;
@@ -434,7 +434,7 @@ impl DmaEngine {
         for (place, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.job.is_some()) {
             let mut due = channel.due(&shared);
             if let Some(atc) = &self.atc {
-                due = due.max(atc.held_until(place, shared.tag_at));
+                due = due.max(atc.held_until(place));
             }
             if due < next.0 || due == next.0 && comes_before(place, next.1) {
                 next = (due, place);
@@ -456,7 +456,7 @@ impl DmaEngine {
         }
         (self.served, made.channel) = (channel, channel);
         if self.atc.is_some() && self.speaks_of_translations(channel, now, made) {
-            return made.at < Ticks::NEVER;
+            return true;
         }
         let at = if self.channels[channel].calls.is_some() {
             self.issue_of_call(channel, now, slab, &mut made.tlp)
@@ -516,7 +516,8 @@ impl DmaEngine {
             self.reads[usize::from(tlp.tag)] =
                 Read { left: chunk.bytes, channel: place, transfer: number, asked: now, end };
             if channel.open.back().is_none_or(|last| last.number != number) {
-                channel.open.push_back(Open { number, left: job.transfer.bytes, begun: now });
+                let begun = self.atc.as_ref().map_or(now, |atc| atc.begun(now));
+                channel.open.push_back(Open { number, left: job.transfer.bytes, begun });
             }
         }
         channel.described = Some((number, verb));
@@ -613,7 +614,9 @@ impl DmaEngine {
     #[inline]
     pub fn arrive(&mut self, at: Ticks, tlp: Tlp) {
         self.data_until = self.data_until.max(at + self.spec.ingress) + self.beats_of(&tlp);
-        self.arriving.send(self.data_until, tlp);
+        if !self.atc.as_mut().is_some_and(|atc| atc.comes(self.data_until, tlp)) {
+            self.arriving.send(self.data_until, tlp);
+        }
     }
 
     /// Beats of a TLP.
@@ -624,8 +627,7 @@ impl DmaEngine {
 
     /// When there is room for what a completion brings; never while the queue for it is full.
     fn room_at(&self, tlp: &Tlp) -> Ticks {
-        let is_read = tlp.kind == TlpKind::CplD && usize::from(tlp.tag) < self.reads.len();
-        let is_data = is_read && tlp.at != AddressType::TranslationRequest;
+        let is_data = tlp.kind == TlpKind::CplD && usize::from(tlp.tag) < self.reads.len();
         let queues = self.queues.as_ref().filter(|_| is_data);
         queues.map_or(Ticks::ZERO, |queues| queues.takes_at(Queue::Rx, u64::from(tlp.enabled_bytes())))
     }
@@ -646,6 +648,13 @@ impl DmaEngine {
     #[inline]
     #[must_use]
     pub fn data_due(&self) -> Ticks {
+        let answered = self.atc.as_ref().map_or(Ticks::NEVER, |atc| atc.answer_due());
+        answered.min(self.put_away_due())
+    }
+
+    /// The same of one that is no answer to a question.
+    #[inline]
+    fn put_away_due(&self) -> Ticks {
         let due = self.arriving.due();
         match self.arriving.first().filter(|_| self.queues.is_some()) {
             // One that was held up holds up those behind it.
@@ -658,7 +667,10 @@ impl DmaEngine {
     /// another time now.
     #[inline]
     pub fn take_data(&mut self, now: Ticks, slab: &mut Slab) -> bool {
-        if self.data_due() > now {
+        if self.take_answer(now, slab) {
+            return true;
+        }
+        if self.put_away_due() > now {
             return false;
         }
         let is_late = now > self.arriving.due();
@@ -669,8 +681,9 @@ impl DmaEngine {
             return true;
         };
         if read.left == 0 {
-            // An answer of the IOMMU, or nobody waits for it any more.
-            return self.take_answer(now, &tlp, is_late, slab);
+            // Nobody waits for it any more.
+            slab.give_back(tlp.payload);
+            return false;
         }
         let bytes = tlp.enabled_bytes();
         let (number, place) = (read.transfer, read.channel);

@@ -14,7 +14,7 @@ impl Board {
             what: fault.to_string(),
             told_by: fault.told_by(),
             because_not: match armed(number) {
-                Some(armed) => armed.because_not(self.now, fault),
+                Some(armed) => armed.because_not(self.now, fault, platform),
                 None => Some(format!("no link leads to {}", fault.port)),
             },
         };
@@ -24,7 +24,7 @@ impl Board {
 
 impl Armed {
     /// Why nothing has come of it until now, if nothing has.
-    fn because_not(&self, now: Ticks, fault: &Fault) -> Option<String> {
+    fn because_not(&self, now: Ticks, fault: &Fault, platform: &Platform) -> Option<String> {
         let (port, tlp) = (&fault.port, fault.tlp.value);
         match self.since {
             Some(_) if self.is_noticed => None,
@@ -43,10 +43,18 @@ impl Armed {
                 if self.kind == FaultKind::Unpinnable {
                     return Some(format!("no core pinned more than {came} pages for {port}{from} {until}"));
                 }
+                // What a device has translated is not looked up, and not counted.
+                let entries = platform.dma.as_ref().map_or(0, |dma| dma.ats_entries.value);
+                let is_looked_up = matches!(self.kind, FaultKind::Unmapped | FaultKind::ReadOnly);
+                let how = if is_looked_up && platform.has_ats() {
+                    format!(" untranslated (dma.ats_entries is {entries})")
+                } else {
+                    String::new()
+                };
                 Some(match came {
-                    0 => format!("no {one} came to {port}{from} {until}"),
-                    1 => format!("only 1 {one} came to {port}{from} {until}"),
-                    _ => format!("only {came} {more} came to {port}{from} {until}"),
+                    0 => format!("no {one} came{how} to {port}{from} {until}"),
+                    1 => format!("only 1 {one} came{how} to {port}{from} {until}"),
+                    _ => format!("only {came} {more} came{how} to {port}{from} {until}"),
                 })
             }
         }

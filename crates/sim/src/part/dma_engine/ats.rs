@@ -13,10 +13,9 @@ use lanemark_units::Ticks;
 use lanemark_wire::ats::AddressRange;
 
 impl DmaEngine {
-    /// Instead of its next request a channel asks for a translation, or waits for a tag to ask with, or somebody is told that all is
-    /// forgotten; says whether it is so. Never is when nothing was made.
+    /// Instead of its next request a channel asks for a translation, or somebody is told that all is forgotten; says whether it
+    /// is so.
     pub(super) fn speaks_of_translations(&mut self, place: usize, now: Ticks, made: &mut Made) -> bool {
-        made.at = Ticks::NEVER;
         let next = self.next_address(place, now);
         let Some(atc) = &mut self.atc else { return false };
         if let Some(done) = atc.take_done() {
@@ -31,11 +30,7 @@ impl DmaEngine {
         if let Found::Known(_) = atc.find(place, address) {
             return false;
         }
-        let Some(tag) = self.free_tags.pop() else {
-            atc.await_tag(place);
-            return true;
-        };
-        made.tlp = atc.ask(now, place, tag, address);
+        made.tlp = atc.ask(now, place, address);
         made.at = self.send(place, now, self.beats_of(&made.tlp), self.spec.read.request);
         true
     }
@@ -65,18 +60,18 @@ impl DmaEngine {
         }
     }
 
-    /// A completion that no read waits for: if it answers a question, its channel goes on, and a tag is free. Says whether it does.
-    pub(super) fn take_answer(&mut self, now: Ticks, tlp: &Tlp, is_late: bool, slab: &mut Slab) -> bool {
+    /// An answer that is there is taken, and its channel goes on; says whether there was one.
+    pub(super) fn take_answer(&mut self, now: Ticks, slab: &mut Slab) -> bool {
+        let Some(atc) = &mut self.atc else { return false };
+        let Some(tlp) = atc.take_answer(now) else { return false };
         let mut data = [0; 8];
         if tlp.kind == TlpKind::CplD {
             data.copy_from_slice(&slab.line(tlp.payload)[..8]);
         }
         slab.give_back(tlp.payload);
-        let is_answer = self.atc.as_mut().is_some_and(|atc| atc.answer(now, tlp, data));
-        if is_answer {
-            self.free_tag(now, tlp.tag, is_late);
-        }
-        is_answer
+        atc.learn(now, &tlp, data);
+        self.taken_at = now;
+        true
     }
 
     /// An Invalidate Request: it makes none of its requests by these translations from now on.
