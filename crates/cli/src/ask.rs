@@ -5,7 +5,7 @@ use crate::card::{self, Card};
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
-use crate::target::{Changes, Target};
+use crate::target::{Changes, Target, has_no_platform};
 use crate::work::{Task, work};
 use indicatif::{ProgressBar, ProgressStyle};
 use lanemark_advise::Verdict;
@@ -42,9 +42,9 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
 /// `lanemark predict`
 pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    if args.on.iter().any(|name| name == "host") {
-        let message = "'host' has no formula: there is no platform file of it; name a platform";
-        return Err(Failure::Usage(message.to_owned()));
+    if let Some(name) = args.on.iter().find(|name| has_no_platform(name)) {
+        let message = format!("'{name}' has no formula: there is no platform file of it; name a platform");
+        return Err(Failure::Usage(message));
     }
     let sampling = &args.sampling;
     let given = [

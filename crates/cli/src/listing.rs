@@ -17,6 +17,7 @@ pub fn platforms() -> Result<(), Failure> {
         }
     }
     writeln!(out, "{:<16} the memory of this machine, for real", "host")?;
+    writeln!(out, "{:<16} the first device behind an OpenCL runtime, for real; then opencl:1", "opencl:0")?;
     Ok(())
 }
 

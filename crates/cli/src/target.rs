@@ -52,8 +52,7 @@ impl Target {
         changes: &Changes,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Target, Failure> {
-        let is_real = name == "host" || name.starts_with(OPENCL) || card::address(name).is_some();
-        if is_real {
+        if is_real(name) {
             changes.refuse(name)?;
         }
         if name == "host" {
@@ -121,6 +120,16 @@ impl Target {
 
 /// What names of devices behind an OpenCL runtime begin with.
 const OPENCL: &str = "opencl:";
+
+/// Whether a name is that of something real that no platform file describes, and that is no card either.
+pub fn has_no_platform(name: &str) -> bool {
+    name == "host" || name.starts_with(OPENCL)
+}
+
+/// Whether a name is that of something real.
+pub fn is_real(name: &str) -> bool {
+    has_no_platform(name) || card::address(name).is_some()
+}
 
 fn open_cl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<OpenClMachine, Failure> {
     let place = number.parse::<usize>();

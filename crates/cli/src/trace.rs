@@ -2,11 +2,10 @@
 
 use crate::args::TraceArgs;
 use crate::ask::{axes, questions};
-use crate::card;
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
-use crate::target::{Changes, Target};
+use crate::target::{Changes, Target, is_real};
 use crate::work::{Work, work};
 use lanemark_bench::{Case, plan_to_trace};
 use lanemark_machine::{Machine, MachineError, Plan, Samples, Trace};
@@ -55,7 +54,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     let (Some(on), Some(asked)) = (&args.on, &args.question) else {
         return Err(Failure::Usage("--on and --question say what to trace; --read reads a capture".to_owned()));
     };
-    if on == "host" || card::address(on).is_some() {
+    if is_real(on) {
         let message = format!("'{on}' is real and keeps no trace: name a platform, built-in or a file");
         return Err(Failure::Usage(message));
     }
