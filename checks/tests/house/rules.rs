@@ -8,12 +8,12 @@ pub const FLOORS: &[(u32, &[&str])] = &[
     (4, &["advise", "fit", "experiment", "report"]),
     (3, &["model", "sim", "hw", "bench"]),
     (2, &["platform", "machine", "dma", "record", "inventory"]),
-    (1, &["wire"]),
+    (1, &["wire", "compute"]),
     (0, &["units"]),
 ];
 
 /// Rooms that no clock, file or thread may enter: they are to compile to WebAssembly.
-const PURE: &[&str] = &["units", "wire", "platform", "model"];
+const PURE: &[&str] = &["units", "wire", "compute", "platform", "model"];
 
 /// Rooms with unsafe code of their own: the one that touches hardware, and the one whose callers are C programs.
 const WITH_UNSAFE: &[&str] = &["hw", "capi"];
@@ -78,7 +78,7 @@ pub const RULES: &[Rule] = &[
         kept_by: ("crates/record/src/lib.rs", "//! Records.\n\n#![forbid(unsafe_code)]\n"),
     },
     Rule {
-        name: "units, wire, platform and model have no clock, file or thread",
+        name: "units, wire, compute, platform and model have no clock, file or thread",
         breaches: purity,
         broken_by: ("crates/wire/src/tlp.rs", "use std::{fmt, time::Duration};\n"),
         kept_by: ("crates/wire/src/tlp.rs", "// no std::time here\nuse std::fmt;\n"),

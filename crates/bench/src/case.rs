@@ -1,9 +1,9 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
 use lanemark_machine::{
-    Access, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover, Holder, HostMemory,
-    KernelCall, Launch, Lend, Means, MovedByRuntime, Pattern, Peer, Region, Relay, Share, Socket as MemorySocket, Span,
-    Told, Transfer, Verb, Width, Window, Writer,
+    Access, Allocation, Arguments, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover,
+    Holder, HostMemory, KernelCall, Launch, Lend, Means, MovedByRuntime, Pattern, Peer, Region, Relay, Share,
+    Socket as MemorySocket, Span, Told, Transfer, Verb, Width, Window, Writer,
 };
 use lanemark_record::{CorePair, Found, Quantity, Reach, Socket, Way};
 use lanemark_units::{BarOffset, MemoryType};
@@ -51,7 +51,12 @@ pub enum Through {
     /// No bytes: a call of the kernel.
     Kernel(KernelCall),
     /// The queue of a runtime, which copies between a buffer of the program and one of its device.
-    Runtime(Told),
+    Runtime {
+        /// By what it is known that the copy is over.
+        told: Told,
+        /// What the memory is.
+        allocation: Allocation,
+    },
     /// No bytes: kernels that do nothing, through a runtime.
     Launch(Launch),
     /// No bytes move: memory is lent to a device and taken back.
@@ -264,7 +269,7 @@ impl Case {
             Through::Relay { .. } => facts.dma.map(|dma| dma.lent_bytes / 2).min(region),
             Through::Lend(_) => Some(Lend::MOST_BYTES),
             Through::Shared(_) => Some(Handover::MOST_BYTES),
-            Through::Runtime(_) => Some(MovedByRuntime::MOST_BYTES),
+            Through::Runtime { .. } => Some(MovedByRuntime::MOST_BYTES),
             _ => region,
         };
         len.unwrap_or(0)
@@ -326,12 +331,20 @@ impl Case {
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
             Through::Kernel(call) => return of_nothing(call.name(), "kernel"),
-            Through::Runtime(told) => {
-                let through = if self.verb == Verb::Store { "runtime_to_device" } else { "runtime_from_device" };
-                return of_nothing(told.name(), through);
+            Through::Runtime { told, allocation } => {
+                let direction = if self.verb == Verb::Store { "to_device" } else { "from_device" };
+                let through = match allocation {
+                    Allocation::Buffer => format!("runtime_{direction}"),
+                    other => format!("runtime_{other}_{direction}"),
+                };
+                return of_nothing(told.name(), &through);
             }
             Through::Launch(launch) => {
-                return of_nothing(launch.told.name(), &format!("launch_{}", launch.kernels));
+                let given = match launch.arguments {
+                    Arguments { count: 0, .. } => String::new(),
+                    Arguments { count, allocation } => format!("_with_{count}_{allocation}"),
+                };
+                return of_nothing(launch.told.name(), &format!("launch_{}{given}", launch.kernels));
             }
             Through::Lend(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
             Through::Shared(discipline) => {

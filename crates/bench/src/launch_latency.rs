@@ -10,7 +10,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Facts, Launch, Op, Plan, Told, Verb};
+use lanemark_machine::{Arguments, Facts, Launch, Op, Plan, Told, Verb};
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -39,8 +39,8 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
     if facts.runtime.is_none() {
         return Vec::new();
     }
-    let alone = Told::ALL.map(|told| Launch { kernels: 1, told });
-    let many = Launch { kernels: MANY, told: Told::Finish };
+    let alone = Told::ALL.map(|told| Launch { kernels: 1, told, arguments: Arguments::NONE });
+    let many = Launch { kernels: MANY, told: Told::Finish, arguments: Arguments::NONE };
     alone.into_iter().chain([many]).map(case).collect()
 }
 
@@ -61,9 +61,15 @@ mod tests {
     #[test]
     fn each_wait_and_many_launches_are_cases_of_their_own() {
         let words = |launch| case(launch).way().to_string();
-        assert_eq!(words(Launch { kernels: 1, told: Told::Finish }), "launch, told by finish");
-        assert_eq!(words(Launch { kernels: 1, told: Told::Event }), "launch, told by event");
-        let many = Launch { kernels: 100, told: Told::Finish };
+        assert_eq!(
+            words(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE }),
+            "launch, told by finish"
+        );
+        assert_eq!(
+            words(Launch { kernels: 1, told: Told::Event, arguments: Arguments::NONE }),
+            "launch, told by event"
+        );
+        let many = Launch { kernels: 100, told: Told::Finish, arguments: Arguments::NONE };
         assert_eq!(words(many), "100 launches, told by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(many)), 100);
         assert_eq!((QUESTION.plan)(&case(many), 7).lanes[0].body, [Op::Launch(many)]);

@@ -9,7 +9,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Facts, MovedByRuntime, Op, Plan, Told, Verb};
+use lanemark_machine::{Allocation, Facts, MovedByRuntime, Op, Plan, Told, Verb};
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -32,21 +32,20 @@ pub const QUESTION: Question = Question {
 const SIZES: [u64; 6] = [64, 4096, 80_000, 1 << 20, 8_000_000, 64 << 20];
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
-    if facts.runtime.is_none() {
-        return Vec::new();
-    }
+    let Some(runtime) = &facts.runtime else { return Vec::new() };
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let ways = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| Told::ALL.map(|told| (verb, told)));
-    ways.flat_map(|(verb, told)| sizes.iter().map(move |bytes| case(verb, told, *bytes))).collect()
+    let ways = ways.flat_map(|(verb, told)| runtime.allocations.iter().map(move |held| (verb, told, *held)));
+    ways.flat_map(|(verb, told, held)| sizes.iter().map(move |bytes| case(verb, told, held, *bytes))).collect()
 }
 
-fn case(verb: Verb, told: Told, size: u64) -> Case {
-    Case::of_runtime(verb, size, Through::Runtime(told))
+fn case(verb: Verb, told: Told, allocation: Allocation, size: u64) -> Case {
+    Case::of_runtime(verb, size, Through::Runtime { told, allocation })
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Through::Runtime(told) = case.through else { return Plan::on_one_core(Vec::new(), passes) };
-    let moved = MovedByRuntime { verb: case.verb, bytes: case.size, told };
+    let Through::Runtime { told, allocation } = case.through else { return Plan::on_one_core(Vec::new(), passes) };
+    let moved = MovedByRuntime { verb: case.verb, bytes: case.size, told, allocation };
     // The first copy of a buffer may make it on the device.
     Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
 }
@@ -57,13 +56,17 @@ mod tests {
 
     #[test]
     fn each_direction_and_each_wait_are_ways_of_their_own() {
-        let words = |verb, told| case(verb, told, 64).way().to_string();
+        let words = |verb, told| case(verb, told, Allocation::Buffer, 64).way().to_string();
         assert_eq!(words(Verb::Store, Told::Finish), "to device by runtime, told by finish");
         assert_eq!(words(Verb::Load, Told::Event), "from device by runtime, told by event");
-        let Op::MovedByRuntime(moved) = (QUESTION.plan)(&case(Verb::Load, Told::Event, 80_000), 1).lanes[0].body[0]
+        let Op::MovedByRuntime(moved) =
+            (QUESTION.plan)(&case(Verb::Load, Told::Event, Allocation::Buffer, 80_000), 1).lanes[0].body[0]
         else {
             panic!("no copy")
         };
-        assert_eq!(moved, MovedByRuntime { verb: Verb::Load, bytes: 80_000, told: Told::Event });
+        assert_eq!(
+            moved,
+            MovedByRuntime { verb: Verb::Load, bytes: 80_000, told: Told::Event, allocation: Allocation::Buffer }
+        );
     }
 }

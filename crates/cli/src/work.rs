@@ -160,7 +160,7 @@ fn touched(facts: &Facts, case: &Case) -> String {
     {
         return "the memory that is lent".to_owned();
     }
-    if matches!(case.through, Through::Lend(_) | Through::Shared(_) | Through::Runtime(_)) {
+    if matches!(case.through, Through::Lend(_) | Through::Shared(_) | Through::Runtime { .. }) {
         return "the longest buffer".to_owned();
     }
     let region = facts.regions.iter().find(|region| region.at == case.region);

@@ -1,6 +1,6 @@
 //! What a machine is.
 
-use crate::{Access, Discipline, Holder, Verb, Width};
+use crate::{Access, Allocation, Discipline, Holder, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
 /// What was found when a machine was opened.
@@ -37,13 +37,19 @@ pub struct Facts {
     pub runtime: Option<RuntimeFacts>,
 }
 
-/// A device that takes work from the queue of a runtime, and is no function of PCIe.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A device that takes work from the queue of a runtime.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuntimeFacts {
     /// What the runtime says that it is.
     pub kind: DeviceKind,
     /// Whether the runtime says that it only behaves like one: what work takes there says nothing about a real one.
     pub is_emulated: bool,
+    /// What memory of it can be.
+    pub allocations: Vec<Allocation>,
+    /// Ports of its memory that a program chooses among; 1 where it cannot.
+    pub memory_ports: u32,
+    /// Whether it runs kernels that [compute](crate::Op::Compute).
+    pub computes: bool,
 }
 
 /// What a device of a runtime is.

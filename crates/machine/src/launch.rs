@@ -1,5 +1,6 @@
 //! Kernels that a runtime is given to launch.
 
+use crate::Allocation;
 use std::fmt;
 
 /// Launches of a kernel that does nothing, through a queue of a runtime: what a launch costs by itself.
@@ -9,6 +10,24 @@ pub struct Launch {
     pub kernels: u32,
     /// By what it is known that the last of them is over.
     pub told: Told,
+    /// What each of them is given and does not touch.
+    pub arguments: Arguments,
+}
+
+/// Memory of the device that a kernel is given: what its runtime has to look at before each launch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Arguments {
+    /// How many pieces of memory; 0 is a kernel that is given nothing.
+    pub count: u32,
+    /// As what: a [`Allocation::Buffer`], or an address, [`Allocation::Device`]; others are no arguments.
+    pub allocation: Allocation,
+}
+
+impl Arguments {
+    /// Nothing is given.
+    pub const NONE: Arguments = Arguments { count: 0, allocation: Allocation::Buffer };
+    /// The most that a kernel is given.
+    pub const MOST: u32 = 16;
 }
 
 /// How it is known that everything in a queue is over.

@@ -9,10 +9,12 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod allocation;
 mod bus_error;
 mod cause;
 mod channel;
 mod clock;
+mod compute;
 mod corrected;
 mod dma_call;
 mod error;
@@ -36,10 +38,12 @@ mod trace;
 mod transfer;
 
 pub use access::{Access, Fence, UnknownName, Width};
+pub use allocation::Allocation;
 pub use bus_error::{Arrived, BusError};
 pub use cause::Cause;
 pub use channel::Channel;
 pub use clock::Clock;
+pub use compute::Compute;
 pub use corrected::Corrected;
 pub use dma_call::{Completion, Descriptors, DmaCall, Share};
 pub use error::{MachineError, Unsupported};
@@ -49,7 +53,7 @@ pub use handover::{Discipline, Flush, Handover};
 pub use holder::Holder;
 pub use host_memory::{HostMemory, Socket, Writer};
 pub use kernel_call::KernelCall;
-pub use launch::{Launch, Told};
+pub use launch::{Arguments, Launch, Told};
 pub use lend::{Invalidation, Lend, Means, Strategy, Table};
 pub use link_use::LinkUse;
 pub use mishap::Mishap;

@@ -1,6 +1,6 @@
 //! Bytes that a runtime moves between a program and a device.
 
-use crate::{Told, Verb};
+use crate::{Allocation, Told, Verb};
 
 /// A buffer of the program's copied to one of the device's, or back, by the queue of a runtime.
 ///
@@ -15,6 +15,8 @@ pub struct MovedByRuntime {
     pub bytes: u64,
     /// By what it is known that it is over.
     pub told: Told,
+    /// What the memory is, at either end.
+    pub allocation: Allocation,
 }
 
 impl MovedByRuntime {

@@ -1,8 +1,8 @@
 //! What is to be done, as data.
 
 use crate::{
-    Access, Channel, Clock, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Launch, Lend, MovedByRuntime,
-    OnChannels, Relay, Transfer, Width, WriteRead,
+    Access, Channel, Clock, Compute, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Launch, Lend,
+    MovedByRuntime, OnChannels, Relay, Transfer, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -87,6 +87,8 @@ pub enum Op {
     Launch(Launch),
     /// Lets a runtime copy between a buffer of the program and one of its device.
     MovedByRuntime(MovedByRuntime),
+    /// Lets a runtime launch kernels that compute, and waits.
+    Compute(Compute),
     /// Hands a buffer of ordinary memory to a device, or takes one over.
     Handover(Handover),
     /// Loads from a line of ordinary memory that somebody else has, and waits for the bytes.
@@ -122,6 +124,7 @@ impl Op {
             Op::Dma(call) => call.transfer.bytes_of_pass(),
             Op::Handover(handover) => handover.bytes,
             Op::MovedByRuntime(moved) => moved.bytes,
+            Op::Compute(compute) => compute.work.bytes(),
             Op::LoadFrom(_) => Holder::LOAD_BYTES,
             Op::Fence(_)
             | Op::Map(_)

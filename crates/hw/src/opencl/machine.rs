@@ -12,7 +12,8 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Clockwork, Facts, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, RuntimeFacts, Samples, Unsupported,
+    Allocation, Arguments, Clockwork, Facts, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, RuntimeFacts,
+    Samples, Unsupported,
 };
 use lanemark_units::format_size;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,10 +36,10 @@ use std::time::{Duration, Instant};
 ///
 /// ```no_run
 /// use lanemark_hw::opencl::OpenClMachine;
-/// use lanemark_machine::{Launch, Machine, Op, Plan, Samples, Told};
+/// use lanemark_machine::{Arguments, Launch, Machine, Op, Plan, Samples, Told};
 /// let mut device = OpenClMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: Told::Finish })], 10), &mut samples)?;
+/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE })], 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -142,6 +143,12 @@ impl OpenClMachine {
             Asked::Launch(Launch { kernels, .. }) if kernels == 0 || kernels > Launch::MOST_KERNELS => {
                 let because = format!("launches between two waits are 1 to {}", Launch::MOST_KERNELS);
                 return Err(refused(&format!("{kernels} launches"), because));
+            }
+            Asked::Launch(Launch { arguments: Arguments { count: 1.., .. }, .. }) => {
+                return Err(one("its kernels are given nothing"));
+            }
+            Asked::Moved(MovedByRuntime { allocation, .. }) if allocation != Allocation::Buffer => {
+                return Err(refused(&format!("memory as {allocation}"), "its memory is buffers".to_owned()));
             }
             Asked::Moved(MovedByRuntime { bytes, .. }) if bytes == 0 || bytes > MovedByRuntime::MOST_BYTES => {
                 let because = format!("a copy is of 1 B to {}", format_size(MovedByRuntime::MOST_BYTES));
@@ -323,7 +330,13 @@ fn facts(device: &Device, cpus: usize) -> Facts {
         driver_width: None,
         disciplines: Vec::new(),
         holders: Vec::new(),
-        runtime: Some(RuntimeFacts { kind: device.kind, is_emulated: device.is_emulated }),
+        runtime: Some(RuntimeFacts {
+            kind: device.kind,
+            is_emulated: device.is_emulated,
+            allocations: vec![Allocation::Buffer],
+            memory_ports: 1,
+            computes: false,
+        }),
     }
 }
 

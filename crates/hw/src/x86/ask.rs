@@ -421,6 +421,7 @@ fn name(op: &Op) -> &'static str {
         Op::Kernel(_) => "kernel call",
         Op::Launch(_) => "launches",
         Op::MovedByRuntime(_) => "copies by a runtime",
+        Op::Compute(_) => "kernels that compute",
         Op::Lend(_) => "memory that is lent",
         Op::Handover(_) => "memory that is shared with a device",
         Op::LoadFrom(_) => "a load of a line that somebody is said to have",

@@ -62,6 +62,7 @@ impl SimulatedMachine {
             }
             Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
             Op::Launch(_) => Err(self.unsupported("a launch", "it simulates no runtime")),
+            Op::Compute(_) => Err(self.unsupported("kernels that compute", "it simulates no runtime")),
             Op::MovedByRuntime(_) => Err(self.unsupported("a copy by a runtime", "it simulates none")),
             Op::Lend(_) => {
                 Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))

@@ -1,0 +1,178 @@
+//! Sparse matrices, row by row.
+
+use thiserror::Error;
+
+/// A sparse matrix in compressed rows: for each row where its entries begin, for each entry its column and its value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Csr {
+    columns: u32,
+    row_starts: Vec<u32>,
+    column_of: Vec<u32>,
+    values: Vec<f64>,
+}
+
+/// Why three arrays are no matrix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum NotCsr {
+    /// The starts of rows do not begin at 0, fall, or do not end at the number of entries.
+    #[error(
+        "rows must begin at 0, never before the one above, and end with the last of {entries} entries: look at row {row}"
+    )]
+    Starts {
+        /// The row, counted from 0.
+        row: usize,
+        /// How many entries there are.
+        entries: usize,
+    },
+    /// There are not as many columns as values.
+    #[error("{columns} columns for {values} values")]
+    Lengths {
+        /// Columns of entries.
+        columns: usize,
+        /// Values of entries.
+        values: usize,
+    },
+    /// An entry is beyond the last column.
+    #[error("entry {entry} is in column {column}, and the matrix has {columns}")]
+    Column {
+        /// The entry, counted from 0.
+        entry: usize,
+        /// Its column.
+        column: u32,
+        /// How many there are.
+        columns: u32,
+    },
+    /// More rows or entries than are counted with 32 bits.
+    #[error("more than 4294967295 rows or entries")]
+    TooLarge,
+}
+
+impl Csr {
+    /// From its arrays: `row_starts` has one more than there are rows.
+    ///
+    /// # Errors
+    /// [`NotCsr`], with the first place that is wrong.
+    pub fn new(columns: u32, row_starts: Vec<u32>, column_of: Vec<u32>, values: Vec<f64>) -> Result<Csr, NotCsr> {
+        if column_of.len() != values.len() {
+            return Err(NotCsr::Lengths { columns: column_of.len(), values: values.len() });
+        }
+        let entries = u32::try_from(values.len()).map_err(|_| NotCsr::TooLarge)?;
+        u32::try_from(row_starts.len()).map_err(|_| NotCsr::TooLarge)?;
+        let wrong = |row| NotCsr::Starts { row, entries: values.len() };
+        if row_starts.first() != Some(&0) {
+            return Err(wrong(0));
+        }
+        if let Some(row) = row_starts.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(wrong(row));
+        }
+        if row_starts.last() != Some(&entries) {
+            return Err(wrong(row_starts.len() - 1));
+        }
+        if let Some(entry) = column_of.iter().position(|column| *column >= columns) {
+            return Err(NotCsr::Column { entry, column: column_of[entry], columns });
+        }
+        Ok(Csr { columns, row_starts, column_of, values })
+    }
+
+    /// How many rows.
+    #[must_use]
+    pub fn rows(&self) -> u32 {
+        (self.row_starts.len() - 1) as u32
+    }
+
+    /// How many columns.
+    #[must_use]
+    pub fn columns(&self) -> u32 {
+        self.columns
+    }
+
+    /// How many entries are stored.
+    #[must_use]
+    pub fn entries(&self) -> u32 {
+        self.values.len() as u32
+    }
+
+    /// Where the entries of each row begin, and behind the last of them.
+    #[must_use]
+    pub fn row_starts(&self) -> &[u32] {
+        &self.row_starts
+    }
+
+    /// The column of each entry.
+    #[must_use]
+    pub fn column_of(&self) -> &[u32] {
+        &self.column_of
+    }
+
+    /// The value of each entry.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Bytes of what `y = A x` has to load and store, each once: values, columns and starts of rows, `x` and `y`.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let (entries, rows) = (u64::from(self.entries()), u64::from(self.rows()));
+        12 * entries + 4 * (rows + 1) + 8 * u64::from(self.columns) + 8 * rows
+    }
+
+    /// `A x`, each row summed from its first entry to its last; columns beyond `x` count as 0.
+    ///
+    /// ```
+    /// use lanemark_compute::Csr;
+    /// let matrix = Csr::new(2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, 3.0, 4.0])?;
+    /// assert_eq!(matrix.times(&[1.0, 10.0]), [32.0, 40.0]);
+    /// # Ok::<(), lanemark_compute::NotCsr>(())
+    /// ```
+    #[must_use]
+    pub fn times(&self, x: &[f64]) -> Vec<f64> {
+        self.each_row(|column, value| value * x.get(column as usize).copied().unwrap_or(0.0))
+    }
+
+    /// How far each row of `A x` may be off when it is summed in another order or with fused additions: for `n` entries, `n` times
+    /// 2^-52 times the sum of the magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 3.5, rounded up).
+    #[must_use]
+    pub fn error_bounds(&self, x: &[f64]) -> Vec<f64> {
+        let sums = self.each_row(|column, value| (value * x.get(column as usize).copied().unwrap_or(0.0)).abs());
+        let lengths = self.row_starts.windows(2).map(|pair| f64::from(pair[1] - pair[0]));
+        sums.iter().zip(lengths).map(|(sum, length)| sum * length * f64::EPSILON).collect()
+    }
+
+    fn each_row(&self, term: impl Fn(u32, f64) -> f64) -> Vec<f64> {
+        let row = |pair: &[u32]| {
+            let entries = pair[0] as usize..pair[1] as usize;
+            let (columns, values) = (&self.column_of[entries.clone()], &self.values[entries]);
+            columns.iter().zip(values).fold(0.0, |sum, (column, value)| sum + term(*column, *value))
+        };
+        self.row_starts.windows(2).map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_that_are_no_matrix_are_refused_with_the_place() {
+        let made = |starts: &[u32], columns: &[u32]| {
+            Csr::new(3, starts.to_vec(), columns.to_vec(), vec![1.0; columns.len()]).map(|matrix| matrix.rows())
+        };
+        assert_eq!(made(&[0, 1, 2], &[0, 2]), Ok(2));
+        assert_eq!(made(&[0], &[]), Ok(0));
+        assert_eq!(made(&[], &[]), Err(NotCsr::Starts { row: 0, entries: 0 }));
+        assert_eq!(made(&[1, 2], &[0, 2]), Err(NotCsr::Starts { row: 0, entries: 2 }));
+        assert_eq!(made(&[0, 2, 1, 2], &[0, 2]), Err(NotCsr::Starts { row: 1, entries: 2 }));
+        assert_eq!(made(&[0, 1], &[0, 2]), Err(NotCsr::Starts { row: 1, entries: 2 }));
+        assert_eq!(made(&[0, 1, 2], &[0, 3]), Err(NotCsr::Column { entry: 1, column: 3, columns: 3 }));
+        assert_eq!(Csr::new(3, vec![0, 1], vec![0], vec![]), Err(NotCsr::Lengths { columns: 1, values: 0 }));
+    }
+
+    #[test]
+    fn an_empty_row_is_zero_and_the_bound_of_a_row_of_one_entry_is_its_last_bit() {
+        let matrix = Csr::new(2, vec![0, 0, 1], vec![1], vec![3.0]).unwrap();
+        assert_eq!(matrix.times(&[5.0, 7.0]), [0.0, 21.0]);
+        assert_eq!(matrix.error_bounds(&[5.0, -7.0]), [0.0, 21.0 * f64::EPSILON]);
+    }
+}
