@@ -4,11 +4,12 @@ use crate::args::{FitArgs, ReproduceArgs};
 use crate::ask::{command_line, progress, spinner, terminal_width, write_html};
 use crate::failure::Failure;
 use crate::input;
-use crate::target::platform;
+use crate::target::{platform, runtimes};
 use crate::unknown;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit as solve};
 use lanemark_hw::HostMemory;
+use lanemark_machine::Machine;
 use lanemark_record::{Record, Reproduction, Verdict, file};
 use serde_json::json;
 use std::io::Write;
@@ -46,10 +47,10 @@ fn end_on_ctrl_c() -> Result<(), Failure> {
 /// `lanemark reproduce`
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     end_on_ctrl_c()?;
-    let mut host =
-        if args.host { Some(HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?) } else { None };
+    let papers = papers(&args.papers)?;
+    let (mut here, silent) = if args.host { this_machine(&papers)? } else { (Vec::new(), Vec::new()) };
     let mut found = Vec::new();
-    for paper in papers(&args.papers)? {
+    for paper in papers {
         let bar = progress(0);
         bar.set_message(paper.name);
         let reproduction = lanemark_experiment::reproduce(paper, &mut |done, of| {
@@ -58,9 +59,9 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         });
         bar.finish_and_clear();
         let mut reproduction = reproduction.map_err(|error| Failure::Check(error.to_string()))?;
-        if let Some(host) = &mut host {
-            let here = lanemark_experiment::here(paper, host);
-            reproduction.here = here.map_err(|error| Failure::Check(error.to_string()))?;
+        for machine in &mut here {
+            let rows = lanemark_experiment::here(paper, machine.as_mut());
+            reproduction.here.extend(rows.map_err(|error| Failure::Check(error.to_string()))?);
         }
         found.push(reproduction);
     }
@@ -69,14 +70,35 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", file::to_json(&json!({ "reproductions": found })))?;
+        writeln!(out, "{}", file::to_json(&json!({ "reproductions": found, "not_asked": silent })))?;
     } else {
         for reproduction in &found {
             out.write_all(lanemark_report::reproduction_table(reproduction, terminal_width()).as_bytes())?;
         }
+        for because in &silent {
+            writeln!(out, "not asked here: {because}")?;
+        }
     }
     let wrong: Vec<String> = found.iter().flat_map(wrong).collect();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Check(format!("disagrees: {}", wrong.join(", ")))) }
+}
+
+/// This machine, and the devices behind its runtimes where one of `papers` has something to ask them; and who does not answer, and why.
+fn this_machine(papers: &[&Paper]) -> Result<(Vec<Box<dyn Machine>>, Vec<String>), Failure> {
+    let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
+    let mut found: Vec<Box<dyn Machine>> = vec![Box::new(host)];
+    let mut silent = Vec::new();
+    let mut asks_runtimes = false;
+    for paper in papers {
+        let asks = lanemark_experiment::asks_runtimes(paper);
+        asks_runtimes |= asks.map_err(|error| Failure::Check(error.to_string()))?;
+    }
+    if asks_runtimes {
+        let (runtimes, refused) = runtimes();
+        found.extend(runtimes);
+        silent = refused;
+    }
+    Ok((found, silent))
 }
 
 fn wrong(reproduction: &Reproduction) -> Vec<String> {

@@ -142,6 +142,24 @@ fn open_cl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<OpenClMachine,
     })
 }
 
+/// Every device behind a runtime of this machine, and who does not answer, and why.
+pub fn runtimes() -> (Vec<Box<dyn Machine>>, Vec<String>) {
+    let (mut found, mut silent): (Vec<Box<dyn Machine>>, _) = (Vec::new(), Vec::new());
+    for number in 0.. {
+        match OpenClMachine::open(number, Arc::default()) {
+            Ok(machine) => found.push(Box::new(machine)),
+            Err(OpenClError::NoDevice { .. }) => break,
+            // This one's own trouble; another may have none.
+            Err(error @ OpenClError::NotBuilt { .. }) => silent.push(format!("{OPENCL}{number}: {error}")),
+            Err(error) => {
+                silent.push(error.to_string());
+                break;
+            }
+        }
+    }
+    (found, silent)
+}
+
 /// The links of a platform.
 fn links(platform: &Platform) -> Vec<Link> {
     let link = |link: LinkEnds| {

@@ -79,7 +79,7 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
     let size = size.or(wanted.size);
     let axes = Axes {
         // The usual cases of a driver question include the sizes that figures are given for.
-        sizes: if matches!(through, Through::User | Through::Loads) || is_dma(through) {
+        sizes: if wanted.way.is_some() || matches!(through, Through::User | Through::Loads) || is_dma(through) {
             size.map(|size| vec![size])
         } else {
             None
@@ -104,7 +104,10 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
         reach: Reach::default(),
     };
     let is_asked = |case: &Case| wanted.through.as_deref().is_some_and(|named| case.way().through == named);
-    let is_wanted = |case: &Case| case.through == through || is_asked(case);
+    let is_wanted = |case: &Case| match &wanted.way {
+        Some(way) => case.way().to_string() == *way,
+        None => case.through == through || is_asked(case),
+    };
     let fits = |case: &Case| is_wanted(case) && size.is_none_or(|size| case.size == size);
     let mut cases = (question.cases)(facts, &axes).into_iter().filter(fits);
     let case = cases.next().ok_or_else(|| format!("{} has no such case on {}", question.name, facts.name))?;
@@ -118,16 +121,15 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
     Ok((question, case, Effort { simulated_passes: passes, ..Effort::default() }))
 }
 
-/// Nanoseconds of a millisecond.
-const NS_PER_MS: f64 = 1e6;
-
 /// Bytes of a MiB.
 const MIB: f64 = (1 << 20) as f64;
 
-fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
+pub(crate) fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
     Some(match wanted {
         Wanted::LatencyNs => answer.latency_ns?.median,
-        Wanted::LatencyMs => answer.latency_ns?.median / NS_PER_MS,
+        Wanted::LatencyUs => answer.latency_ns?.median / 1e3,
+        Wanted::LatencyMs => answer.latency_ns?.median / 1e6,
+        Wanted::LatencyS => answer.latency_ns?.median / 1e9,
         Wanted::IssueGbPerS => answer.issue_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredGbPerS => answer.delivered_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredMibPerS => answer.delivered_rate_bytes_per_s?.median / MIB,

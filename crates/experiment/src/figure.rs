@@ -108,8 +108,25 @@ pub struct AskHere {
     pub way: String,
     /// What is asked.
     pub what: String,
-    /// What the paper says, where that is no row of `published.csv`.
-    pub published_ns: Option<f64>,
+    /// Who can be asked.
+    #[serde(default)]
+    pub of: Whom,
+    /// Which figure of the answer; a latency in ns if it is not said.
+    #[serde(default)]
+    pub figure: Wanted,
+    /// What the paper says in the unit of `figure`, where that is no row of `published.csv`.
+    pub published: Option<f64>,
+}
+
+/// Who of this machine is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whom {
+    /// Its memory and its processor.
+    #[default]
+    Host,
+    /// Each device behind a runtime.
+    Runtimes,
 }
 
 /// One column of a table: the same way at every size, figures called `ID:column:size`.
@@ -136,6 +153,8 @@ pub struct Column {
 pub struct Ask {
     /// By catalogue name.
     pub question: String,
+    /// The way as records show it in words, where there is one instead of what follows.
+    pub way: Option<String>,
     /// Load or store is the question's; this is the instruction.
     pub access: Option<String>,
     /// The memory type.
@@ -165,13 +184,18 @@ pub struct Ask {
 }
 
 /// Which figure of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// Median latency or overhead in ns.
+    /// Median latency, cost or overhead in ns.
+    #[default]
     LatencyNs,
+    /// The same in us.
+    LatencyUs,
     /// The same in ms.
     LatencyMs,
+    /// The same in s.
+    LatencyS,
     /// Median issue rate in GB/s.
     IssueGbPerS,
     /// Median delivered rate in GB/s.
@@ -180,6 +204,21 @@ pub enum Wanted {
     DeliveredMibPerS,
     /// Of several flows at once, the mean rate of one while all go, in MiB/s.
     FlowMibPerS,
+}
+
+impl Wanted {
+    /// Its unit, as `published.csv` writes it.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Wanted::LatencyNs => "ns",
+            Wanted::LatencyUs => "us",
+            Wanted::LatencyMs => "ms",
+            Wanted::LatencyS => "s",
+            Wanted::IssueGbPerS | Wanted::DeliveredGbPerS => "GB/s",
+            Wanted::DeliveredMibPerS | Wanted::FlowMibPerS => "MiB/s",
+        }
+    }
 }
 
 /// Wanted agreement over a set of figures.

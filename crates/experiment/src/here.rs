@@ -1,11 +1,12 @@
-//! The figures of a paper that the machine this runs on can be asked about too.
+//! The figures of a paper that the machine this runs on, or a runtime on it, can be asked about too.
 //!
 //! It is another machine than the paper's: what it says stands beside the published figure, and counts as nothing.
 
-use crate::figure::{AskHere, Experiment, ExperimentError, Figure};
+use crate::asked::figure_of;
+use crate::figure::{AskHere, Experiment, ExperimentError, Figure, Whom};
 use crate::paper::Paper;
 use lanemark_bench::{Axes, Case, Effort, ask, question};
-use lanemark_machine::Machine;
+use lanemark_machine::{Facts, Machine};
 use lanemark_record::Here;
 
 /// Asks `machine` what `paper` says can be asked here.
@@ -17,8 +18,10 @@ pub fn here(paper: &Paper, machine: &mut dyn Machine) -> Result<Vec<Here>, Exper
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
     let mut found = Vec::new();
     for figure in &experiment.figures {
-        for wanted in &figure.here {
-            let published = experiment.published.get(&figure.id).and_then(crate::figure::Published::target);
+        let whom = if machine.facts().runtime.is_some() { Whom::Runtimes } else { Whom::Host };
+        for wanted in figure.here.iter().filter(|wanted| wanted.of == whom) {
+            let published = experiment.published.get(&figure.id).filter(|row| row.unit == wanted.figure.unit());
+            let published = published.and_then(crate::figure::Published::target);
             found.push(row(figure, wanted, published, machine).map_err(|message| ExperimentError::Figure {
                 paper: paper.name.to_owned(),
                 id: figure.id.clone(),
@@ -27,6 +30,25 @@ pub fn here(paper: &Paper, machine: &mut dyn Machine) -> Result<Vec<Here>, Exper
         }
     }
     Ok(found)
+}
+
+/// Whether `paper` has something to ask of runtimes.
+///
+/// # Errors
+/// [`ExperimentError`] if a file of the experiment is wrong.
+pub fn asks_runtimes(paper: &Paper) -> Result<bool, ExperimentError> {
+    let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
+    let mut wanted = experiment.figures.iter().flat_map(|figure| &figure.here);
+    Ok(wanted.any(|wanted| wanted.of == Whom::Runtimes))
+}
+
+/// Who was asked: what a runtime's device is belongs to its name, or its figures would be read as those of something else.
+fn asked(facts: &Facts) -> String {
+    match &facts.runtime {
+        None => facts.name.clone(),
+        Some(runtime) if runtime.is_emulated => format!("{} (emulated {})", facts.name, runtime.kind),
+        Some(runtime) => format!("{} ({})", facts.name, runtime.kind),
+    }
 }
 
 fn row(figure: &Figure, wanted: &AskHere, published: Option<f64>, machine: &mut dyn Machine) -> Result<Here, String> {
@@ -38,21 +60,23 @@ fn row(figure: &Figure, wanted: &AskHere, published: Option<f64>, machine: &mut 
     let mut row = Here {
         id: figure.id.clone(),
         what: wanted.what.clone(),
+        asked: asked(machine.facts()),
         way: format!("{}: {}", wanted.question, wanted.way),
-        published_ns: wanted.published_ns.or(published),
-        here_ns: None,
+        published: wanted.published.or(published),
+        here: None,
+        unit: wanted.figure.unit().to_owned(),
         because: if cases.is_empty() { "this machine has nothing to ask it of".to_owned() } else { String::new() },
     };
     for case in cases {
         match ask(question, machine, &case, &Effort::default()) {
             Ok(answer) => {
-                let median = answer.latency_ns.map(|summary| summary.median);
-                row.here_ns = row.here_ns.into_iter().chain(median).reduce(f64::min);
+                let found = figure_of(&answer, wanted.figure);
+                row.here = row.here.into_iter().chain(found).reduce(f64::min);
             }
             Err(error) => row.because = error.to_string(),
         }
     }
-    if row.here_ns.is_some() {
+    if row.here.is_some() {
         row.because.clear();
     }
     Ok(row)
@@ -72,7 +96,7 @@ mod tests {
         let mut rows = 0;
         for paper in PAPERS {
             for row in here(paper, &mut machine).unwrap_or_else(|error| panic!("{error}")) {
-                assert!(row.here_ns.is_none() && !row.because.is_empty(), "{row:?}");
+                assert!(row.here.is_none() && !row.because.is_empty(), "{row:?}");
                 rows += 1;
             }
         }

@@ -23,7 +23,7 @@ mod small_payload_rule;
 
 pub use figure::{Experiment, ExperimentError};
 pub use fitting::{Fitting, fittings};
-pub use here::here;
+pub use here::{asks_runtimes, here};
 pub use paper::{PAPERS, Paper, paper};
 pub use reproduce::reproduce;
 pub use rules::{Check, RULES, Rule};

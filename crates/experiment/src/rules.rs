@@ -493,6 +493,7 @@ fn dma_beats_loads_from_1_kib(platform: &Platform) -> Result<String, String> {
 fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> Result<String, String> {
     let ask = |through: &str, memory_type: Option<&str>, size| {
         let wanted = Ask {
+            way: None,
             question: "dma_or_mmio".to_owned(),
             access: None,
             memory_type: memory_type.map(str::to_owned),

@@ -61,13 +61,16 @@ pub struct Here {
     pub id: String,
     /// What was asked here.
     pub what: String,
+    /// Who was asked: `host`, or a device behind a runtime and what it is.
+    pub asked: String,
     /// The question and the way that answered.
     pub way: String,
     /// What the paper says of its machine; absent where it gives no number.
-    pub published_ns: Option<f64>,
-    /// What this machine says, the median; of several pairs of cores, that of the nearest. Absent if it does not
-    /// answer.
-    pub here_ns: Option<f64>,
+    pub published: Option<f64>,
+    /// What was said here, the median; of several pairs of cores, that of the nearest. Absent if there is no answer.
+    pub here: Option<f64>,
+    /// Of both.
+    pub unit: String,
     /// Why it does not; empty if it does.
     pub because: String,
 }

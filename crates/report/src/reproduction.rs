@@ -134,18 +134,20 @@ fn here(reproduction: &Reproduction) -> Grid {
     let columns = vec![
         Column::words("id"),
         Column::words("what is asked here"),
-        Column::figures("published, ns"),
-        Column::figures("here, ns"),
+        Column::figures("published"),
+        Column::figures("here"),
+        Column::words("unit"),
         Column::words("by"),
     ];
     let row = |here: &lanemark_record::Here| {
-        let by = if here.because.is_empty() { here.way.clone() } else { format!("no answer: {}", here.because) };
+        let how = if here.because.is_empty() { here.way.clone() } else { format!("no answer: {}", here.because) };
         vec![
             here.id.clone(),
             here.what.clone(),
-            here.published_ns.map(exact).unwrap_or_default(),
-            here.here_ns.map(figures::significant).unwrap_or_default(),
-            by,
+            here.published.map(exact).unwrap_or_default(),
+            here.here.map(figures::significant).unwrap_or_default(),
+            here.unit.clone(),
+            format!("{}: {how}", here.asked),
         ]
     };
     Grid { columns, rows: reproduction.here.iter().map(row).collect() }
@@ -261,20 +263,22 @@ T1.f: needs a switch
     fn this_machine_stands_beside_the_paper_and_counts_as_nothing() {
         let mut reproduction = fixture::reproduction();
         let counted = summary(&reproduction);
-        let here = |here_ns, because: &str| lanemark_record::Here {
+        let here = |here, because: &str| lanemark_record::Here {
             id: "T8".to_owned(),
             what: "a time stamp".to_owned(),
             way: "timer_cost: rdtsc".to_owned(),
-            published_ns: Some(2.5),
-            here_ns,
+            asked: "host".to_owned(),
+            published: Some(2.5),
+            here,
+            unit: "ns".to_owned(),
             because: because.to_owned(),
         };
         reproduction.here = vec![here(Some(13.1), ""), here(None, "there is none")];
         let text = reproduction_table(&reproduction, Some(120));
         assert!(text.contains("another than the paper's: nothing of it counts"), "{text}");
         let expected = "\
-T8  a time stamp                  2.5      13.1  timer_cost: rdtsc
-T8  a time stamp                  2.5            no answer: there is none
+T8  a time stamp              2.5  13.1  ns    host: timer_cost: rdtsc
+T8  a time stamp              2.5        ns    host: no answer: there is none
 ";
         assert!(text.ends_with(expected), "{text}");
         assert_eq!(summary(&reproduction), counted);
