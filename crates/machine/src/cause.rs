@@ -46,11 +46,17 @@ pub enum Cause {
     Translation,
     /// As many cached lines as can be are on their way to memory.
     Flush,
+    /// The runtime works: a library between the program and the driver.
+    Runtime,
+    /// The core comes out of an idle state.
+    Idle,
+    /// The device runs what was launched.
+    Compute,
 }
 
 impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
-    pub const ALL: [Cause; 21] = [
+    pub const ALL: [Cause; 24] = [
         Cause::Issue,
         Cause::StrongOrder,
         Cause::SameLine,
@@ -72,6 +78,9 @@ impl Cause {
         Cause::Fifo,
         Cause::Translation,
         Cause::Flush,
+        Cause::Runtime,
+        Cause::Idle,
+        Cause::Compute,
     ];
 
     /// Its place in [`Cause::ALL`].
@@ -105,6 +114,9 @@ impl Cause {
             Cause::Fifo => "fifo",
             Cause::Translation => "translation",
             Cause::Flush => "flush",
+            Cause::Runtime => "runtime",
+            Cause::Idle => "idle",
+            Cause::Compute => "compute",
         }
     }
 
@@ -133,6 +145,9 @@ impl Cause {
             Cause::Fifo => "a queue inside the device is empty, or full",
             Cause::Translation => "the IOMMU looks up where addresses lead",
             Cause::Flush => "cached lines are on their way to memory",
+            Cause::Runtime => "the runtime is working",
+            Cause::Idle => "the core comes out of an idle state",
+            Cause::Compute => "the device runs what was launched",
         }
     }
 
@@ -159,6 +174,9 @@ impl Cause {
             Cause::Interrupt => "poll, where the wait is short",
             Cause::Translation => "larger pages, fewer of them in turns, or memory that stays mapped",
             Cause::Flush => "smaller buffers, a write-combining mapping, or a device that caches listen to",
+            Cause::Runtime => "fewer and larger calls: more bytes a copy, more launches a wait, fewer buffers a kernel",
+            Cause::Compute => "launch several before one wait, or more work at once",
+            Cause::Idle => "forbid deep idle states (cpupower idle-set), or poll, where the wait is short",
             Cause::Fifo => "a faster clock or wider beats of what feeds and empties it, or a larger queue",
             Cause::Replay => "the slot, the cable, the lanes; a replay buffer that holds a round trip",
         }

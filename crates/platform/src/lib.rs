@@ -22,12 +22,13 @@ mod port;
 mod preset;
 mod read;
 mod registers;
+mod runtime;
 mod schema;
 pub mod spec;
 
 pub use draft::{Draft, Unknown};
 pub use loads::Loads;
-pub use mailbox::Mailbox;
+pub use mailbox::{KernelBell, Mailbox};
 pub use msi_x::VectorTable;
 pub use param::{Origin, Param};
 pub use port::{CARD, LinkEnds, PeerWay, upper_port};
@@ -36,8 +37,8 @@ pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
     Bar, Coherence, Core, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, FlushLine,
-    Forwarding, Iommu, Link, Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Slot,
-    Switch, WcPartialFlush,
+    Forwarding, Iommu, Link, Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Runtime,
+    Slot, Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -57,6 +58,8 @@ pub struct Platform {
     pub core: Core,
     /// The kernel driver; `None` if nothing is known about one.
     pub driver: Option<Driver>,
+    /// What a runtime costs that programs give the card work through; `None` if there is none.
+    pub runtime: Option<Runtime>,
     /// The root complex.
     pub root_complex: RootComplex,
     /// Host memory as devices meet it; `None` if no device reads or writes it.

@@ -52,6 +52,16 @@ impl Mailbox {
                              each card, or 512 KiB with more than 32 channels";
 }
 
+/// Bus addresses of what a runtime and the kernels of a card tell each other by: in the first region of registers, the last 16 B
+/// before the lists of descriptors, and a message behind those of all channels of all cards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelBell {
+    /// The register that starts a kernel when it is written.
+    pub doorbell: u64,
+    /// Where the card writes to interrupt a core when a kernel is over.
+    pub message: u64,
+}
+
 /// Bytes of a page, of which a card's part for its driver is a multiple.
 const PAGE: u64 = 4096;
 /// Bytes of a line.
@@ -118,10 +128,28 @@ impl Platform {
             flag,
             ring: flag + LINE,
             ring_bytes: mine - LINE,
-            // A destination each, and from the 257th on by the bits of an extended destination.
-            message: Mailbox::MESSAGES.start + number % DESTINATIONS * PAGE + number / DESTINATIONS * 32,
+            message: message(number),
         })
     }
+
+    /// Where a runtime and the kernels of card `card` meet; `None` where its driver and that meet nowhere.
+    ///
+    /// ```
+    /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    /// let (bell, mailbox) = (card.kernel_bell(0).unwrap(), card.mailbox(0, 0).unwrap());
+    /// assert_eq!((bell.doorbell, bell.message), (mailbox.list - 16, mailbox.message + 4096));
+    /// ```
+    #[must_use]
+    pub fn kernel_bell(&self, card: u32) -> Option<KernelBell> {
+        let doorbell = self.mailbox(card, 0)?.list - Mailbox::REGISTER_BYTES;
+        let number = u64::from(self.cards()) * u64::from(self.channels()) + u64::from(card);
+        Some(KernelBell { doorbell, message: message(number) })
+    }
+}
+
+/// Where message `number` is written to: a destination each, and from the 257th on by the bits of an extended destination.
+const fn message(number: u64) -> u64 {
+    Mailbox::MESSAGES.start + number % DESTINATIONS * PAGE + number / DESTINATIONS * 32
 }
 
 /// What drivers have of the first region of registers, by the offset there: doorbells with status registers, and lists.
@@ -131,7 +159,12 @@ pub(crate) fn drivers_registers(platform: &Platform) -> impl Iterator<Item = (Ra
     ends.into_iter().flat_map(|(first, last)| {
         let from = first.doorbell;
         let bells = 0..last.doorbell + Mailbox::REGISTER_BYTES - from;
-        [(bells, "doorbells"), (first.list - from..last.list + last.list_bytes - from, "lists of descriptors")]
+        let lists = first.list - from..last.list + last.list_bytes - from;
+        let bell = platform
+            .runtime
+            .is_some()
+            .then(|| (lists.start - Mailbox::REGISTER_BYTES..lists.start, "the kernels' doorbell"));
+        [(bells, "doorbells"), (lists, "lists of descriptors")].into_iter().chain(bell)
     })
 }
 

@@ -6,10 +6,11 @@ use crate::iommu::check_iommu;
 use crate::msi_x::check_msi_x;
 use crate::read::{Notes, cut, of_defaults, said};
 use crate::registers::check_registers;
+use crate::runtime::check_runtime;
 use crate::spec::{Key, Kind, Raw, check_faults};
 use crate::{
     Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
-    Param, Platform, PlatformError, Port, Problem, Region, Registers, RootComplex, Slot, Switch,
+    Param, Platform, PlatformError, Port, Problem, Region, Registers, RootComplex, Runtime, Slot, Switch,
 };
 
 /// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
@@ -55,6 +56,7 @@ fn replaced(
     let keys = match section {
         Core::PATH => Core::KEYS,
         Driver::PATH => Driver::KEYS,
+        Runtime::PATH => Runtime::KEYS,
         RootComplex::PATH => RootComplex::KEYS,
         Memory::PATH => Memory::KEYS,
         Iommu::PATH => Iommu::KEYS,
@@ -89,6 +91,7 @@ fn replaced(
     let done = match section {
         Core::PATH => changed.core.set(key, &raw, origin),
         Driver::PATH => changed.driver.as_mut().is_some_and(|driver| driver.set(key, &raw, origin)),
+        Runtime::PATH => changed.runtime.as_mut().is_some_and(|runtime| runtime.set(key, &raw, origin)),
         RootComplex::PATH => changed.root_complex.set(key, &raw, origin),
         Memory::PATH => changed.memory.as_mut().is_some_and(|memory| memory.set(key, &raw, origin)),
         Iommu::PATH => changed.iommu.as_mut().is_some_and(|iommu| iommu.set(key, &raw, origin)),
@@ -142,6 +145,7 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
     };
     match section {
         Driver::PATH if platform.driver.is_none() => missing(section, Driver::TEXTS, Driver::KEYS),
+        Runtime::PATH if platform.runtime.is_none() => missing(section, Runtime::TEXTS, Runtime::KEYS),
         Memory::PATH if platform.memory.is_none() => missing(section, Memory::TEXTS, Memory::KEYS),
         Iommu::PATH if platform.iommu.is_none() => missing(section, Iommu::TEXTS, Iommu::KEYS),
         Coherence::PATH if platform.coherence.is_none() => missing(section, Coherence::TEXTS, Coherence::KEYS),
@@ -222,6 +226,7 @@ fn checked(changed: Platform) -> Result<Platform, PlatformError> {
     check_iommu(&changed, &mut notes);
     check_msi_x(&changed, &mut notes);
     check_registers(&changed, &mut notes);
+    check_runtime(&changed, &mut notes);
     let mut problems = notes.problems();
     // Their lines are those of the file before the change.
     for problem in &mut problems {
@@ -249,6 +254,7 @@ pub(crate) fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)>
     match section {
         Core::PATH => platform.core.each(&mut visit),
         Driver::PATH => platform.driver.as_ref()?.each(&mut visit),
+        Runtime::PATH => platform.runtime.as_ref()?.each(&mut visit),
         RootComplex::PATH => platform.root_complex.each(&mut visit),
         Memory::PATH => platform.memory.as_ref()?.each(&mut visit),
         Iommu::PATH => platform.iommu.as_ref()?.each(&mut visit),

@@ -15,6 +15,7 @@ pub struct Preset {
 pub const PRESETS: &[Preset] = &[
     Preset { name: "card-gen5-x16", text: include_str!("../../../platforms/card-gen5-x16.toml") },
     Preset { name: "card-gen5-x16-iommu", text: include_str!("../../../platforms/card-gen5-x16-iommu.toml") },
+    Preset { name: "card-stratix10mx", text: include_str!("../../../platforms/card-stratix10mx.toml") },
     Preset { name: "soc-noncoherent", text: include_str!("../../../platforms/soc-noncoherent.toml") },
     Preset { name: "tacc-stratix4", text: include_str!("../../../platforms/tacc-stratix4.toml") },
     Preset { name: "aws-f1", text: include_str!("../../../platforms/aws-f1.toml") },

@@ -6,10 +6,11 @@ use crate::fifos::check_fifos;
 use crate::iommu::check_iommu;
 use crate::msi_x::check_msi_x;
 use crate::registers::check_registers;
+use crate::runtime::check_runtime;
 use crate::spec::{Key, Kind, Raw, Value, check_faults};
 use crate::{
     Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX,
-    Origin, Param, Platform, Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
+    Origin, Param, Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
 };
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
@@ -495,6 +496,7 @@ const TOP: &[&str] = &[
     "summary",
     "core",
     "driver",
+    "runtime",
     "root_complex",
     "memory",
     "iommu",
@@ -526,6 +528,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let summary = top.text("summary");
     let core = one(table, Core::PATH, notes, Core::read);
     let driver = one_or_none(table, Driver::PATH, notes, Driver::read);
+    let runtime = one_or_none(table, Runtime::PATH, notes, Runtime::read);
     let root_complex = one(table, RootComplex::PATH, notes, RootComplex::read);
     let memory = one_or_none(table, Memory::PATH, notes, Memory::read);
     let iommu = one_or_none(table, Iommu::PATH, notes, Iommu::read);
@@ -556,6 +559,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         summary: summary?,
         core: core?,
         driver: driver.ok()?,
+        runtime: runtime.ok()?,
         root_complex: root_complex?,
         memory: memory.ok()?,
         iommu: iommu.ok()?,
@@ -582,6 +586,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     check_iommu(&platform, notes);
     check_msi_x(&platform, notes);
     check_registers(&platform, notes);
+    check_runtime(&platform, notes);
     Some(platform)
 }
 

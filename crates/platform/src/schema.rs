@@ -3,7 +3,7 @@
 use crate::spec::{Key, Kind, Raw};
 use crate::{
     Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
-    Platform, Port, Region, Registers, RootComplex, SCHEMA, Slot, Switch,
+    Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -19,6 +19,7 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { path: Core::PATH, texts: Core::TEXTS, keys: Core::KEYS, repeated: false, required: true },
     Part { path: Driver::PATH, texts: Driver::TEXTS, keys: Driver::KEYS, repeated: false, required: false },
+    Part { path: Runtime::PATH, texts: Runtime::TEXTS, keys: Runtime::KEYS, repeated: false, required: false },
     Part {
         path: RootComplex::PATH,
         texts: RootComplex::TEXTS,
@@ -221,6 +222,9 @@ impl Platform {
         }
         if let Some(memory) = &self.memory {
             file["memory"] = section_json(&[], |visit| memory.each(visit));
+        }
+        if let Some(runtime) = &self.runtime {
+            file["runtime"] = section_json(&[], |visit| runtime.each(visit));
         }
         if let Some(iommu) = &self.iommu {
             file["iommu"] = section_json(&[], |visit| iommu.each(visit));

@@ -298,6 +298,7 @@ mod msi_x;
 mod raw;
 mod registers;
 mod root_complex;
+mod runtime;
 
 pub use bar::Bar;
 pub use coherence::{Coherence, FlushLine};
@@ -309,6 +310,7 @@ pub use memory::Memory;
 pub use msi_x::MsiX;
 pub use registers::Registers;
 pub use root_complex::RootComplex;
+pub use runtime::Runtime;
 
 section! {
     /// The cores and the buffers each of them has.
@@ -321,6 +323,8 @@ section! {
         vendor: Vendor = Kind::Choice(Vendor::WORDS);
         /// Cores that may take part in a plan.
         cores: u32 = Kind::Count(1, 1024), default "1" because "one core";
+        /// Sockets that they are in, as many in each, one socket after the other; the card is at the first.
+        sockets: u32 = Kind::Count(1, 8), default "1" because "one socket";
         /// Clock while measuring.
         clock_ghz: f64 = Kind::Number(0.1, 10.0), unknown 1.0 to 6.0;
         /// Cycles one iteration of a compiled loop of 1 to 8 B stores takes.
@@ -559,6 +563,7 @@ impl crate::Platform {
         if let Some(driver) = &self.driver {
             driver.each(&mut visit);
         }
+        self.runtime.iter().for_each(|runtime| runtime.each(&mut visit));
         self.root_complex.each(&mut visit);
         if let Some(memory) = &self.memory {
             memory.each(&mut visit);
@@ -589,9 +594,10 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 20] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 21] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
+        (Runtime::PATH, Runtime::TEXTS, Runtime::KEYS),
         (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
         (Memory::PATH, Memory::TEXTS, Memory::KEYS),
         (Iommu::PATH, Iommu::TEXTS, Iommu::KEYS),
@@ -623,6 +629,7 @@ mod tests {
     const WITHOUT_UNIT: &[&str] = &[
         "core.vendor",
         "core.cores",
+        "core.sockets",
         "core.direct_stores",
         "core.memcpy",
         "core.store_buffer_entries",

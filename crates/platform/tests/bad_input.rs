@@ -37,8 +37,10 @@ fn the_card_itself_is_sound() {
 fn an_unknown_key_at_the_top() {
     refused(
         &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
-        &["card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region"],
+        &[
+            "card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
+           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region",
+        ],
     );
 }
 
@@ -46,8 +48,10 @@ fn an_unknown_key_at_the_top() {
 fn an_unknown_section() {
     refused(
         &card("[endpoint]", "[bridge]\nports = 4\n[endpoint]"),
-        &["card.toml:36: bridge: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
-           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region"],
+        &[
+            "card.toml:36: bridge: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
+           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region",
+        ],
     );
 }
 
@@ -620,7 +624,7 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
     refused(
         &text,
         &[
-            "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, root_complex, memory, \
+            "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
              iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, msi_x, registers, switch, slot, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
             "card.toml:28: link.width_lanes: is missing: Width it trained at; must be one of 1, 2, 4, 8, 12, 16, 32",

@@ -5,7 +5,7 @@ mod sound;
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
     Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
-    PRESETS, Port, Preset, Problem, Region, Registers, RootComplex, Slot, Switch,
+    PRESETS, Port, Preset, Problem, Region, Registers, RootComplex, Runtime, Slot, Switch,
 };
 use lanemark_units::parse_size;
 use sound::read;
@@ -16,9 +16,10 @@ struct Part {
     keys: &'static [Key],
 }
 
-const PARTS: [Part; 20] = [
+const PARTS: [Part; 21] = [
     Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
     Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
+    Part { path: Runtime::PATH, header: "[runtime]", keys: Runtime::KEYS },
     Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
     Part { path: Memory::PATH, header: "[memory]", keys: Memory::KEYS },
     Part { path: Iommu::PATH, header: "[iommu]", keys: Iommu::KEYS },

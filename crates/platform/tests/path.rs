@@ -3,7 +3,7 @@
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
     Bar, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Link, Memory, MsiX, Origin, PRESETS, Platform,
-    Port, Region, Registers, RootComplex, Slot, Switch, preset,
+    Port, Region, Registers, RootComplex, Runtime, Slot, Switch, preset,
 };
 
 fn presets() -> impl Iterator<Item = Platform> {
@@ -23,6 +23,7 @@ fn paths(platform: &Platform) -> Vec<(String, &'static Key)> {
         (Endpoint::PATH.to_owned(), Endpoint::KEYS),
     ];
     sections.extend(platform.driver.iter().map(|_| (Driver::PATH.to_owned(), Driver::KEYS)));
+    sections.extend(platform.runtime.iter().map(|_| (Runtime::PATH.to_owned(), Runtime::KEYS)));
     sections.extend(platform.memory.iter().map(|_| (Memory::PATH.to_owned(), Memory::KEYS)));
     sections.extend(platform.dma.iter().map(|_| (Dma::PATH.to_owned(), Dma::KEYS)));
     sections.extend(platform.dma_read.iter().map(|_| (DmaRead::PATH.to_owned(), DmaRead::KEYS)));

@@ -25,6 +25,8 @@ mod peers;
 mod queues;
 mod relay;
 mod root;
+mod runtime;
+mod settle;
 mod steady;
 
 pub use carried::Carried;
@@ -141,7 +143,7 @@ pub struct Board {
     lent_at: u64,
     bars_at: Vec<[u64; 6]>,
     program: program::Spec,
-    /// Which core called the driver of each card's channels last.
+    /// Which core called the driver of each card's channels last, and behind them, which launched its kernels.
     callers: Vec<Vec<usize>>,
     /// Completions that nobody on the board asked for: those of injected reads.
     pub outbox: VecDeque<(Ticks, Tlp, [u8; 64])>,
@@ -200,7 +202,9 @@ impl Board {
             table,
             slab: Slab::new(slot_bytes),
             root_complex: RootComplex::new(root_complex::Spec {
-                half_round_trip: platform.root_complex.core_round_trip_ns.value / 2,
+                from_core: (0..platform.core.cores.value)
+                    .map(|core| platform.root_complex.core_round_trip_ns.value / 2 + platform.core_distance(core))
+                    .collect(),
                 queue_entries: platform.root_complex.posted_queue_entries.value as usize,
             }),
             waiting_requests: 0,
@@ -222,7 +226,7 @@ impl Board {
             lent_at: platform.memory.as_ref().map_or(0, |memory| memory.address_bytes.value),
             bars_at,
             program: program::Spec::new(platform),
-            callers: vec![vec![0; platform.channels() as usize]; platform.cards() as usize],
+            callers: vec![vec![0; platform.channels() as usize + 1]; platform.cards() as usize],
             cores,
             outbox: VecDeque::new(),
             crossings: None,
@@ -288,6 +292,7 @@ impl Board {
         let number = lane.core as usize;
         let mut program = Program::new(self.program.clone(), lane, passes, first_pass);
         for op in &lane.body {
+            program = self.arm_runtime(op, number, passes, first_pass, program);
             let Op::Dma(call) = op else { continue };
             self.fill_cache(&call.transfer);
             let card = call.transfer.card as usize;
@@ -422,6 +427,7 @@ impl Board {
                 self.refresh_queues(card);
             }
         }
+        self.stop_kernels();
         self.stop_cores();
         while self.step() {}
     }
@@ -540,23 +546,6 @@ impl Board {
         self.cores.iter_mut().for_each(Core::forget_shared);
     }
 
-    /// On an idle board: lets the acknowledgments and credits go that nobody waits for, and come; and time pass until nothing that
-    /// was taken keeps a request waiting.
-    pub fn settle(&mut self) {
-        if !self.is_idle() {
-            return;
-        }
-        for direction in 0..self.directions.len() {
-            self.directions[direction].transmitter.settle_all();
-            self.hear(direction ^ 1);
-        }
-        let links = self.directions.iter().map(|direction| direction.transmitter.quiet_at());
-        let roots = self.roots.iter().map(|root| root.port.quiet_at());
-        let others = self.intake.quiet_at().max(self.iommu.as_ref().map_or(Ticks::ZERO, Iommu::quiet_at));
-        let quiet_at = links.chain(roots).fold(others, Ticks::max);
-        self.now = self.now.max(quiet_at);
-    }
-
     /// Whether nothing is under way anywhere.
     #[must_use]
     pub fn is_idle(&mut self) -> bool {
@@ -597,6 +586,7 @@ impl Board {
             Port::Issue(card) => self.issue(card),
             Port::Data(card) => self.take_data(card),
             Port::Carry(card) => self.carry(card),
+            Port::Kernels(card) => self.end_kernel(card),
             Port::Answer(card, region) => self.answer(card, region),
             Port::Timeouts => self.give_up(),
         }
@@ -613,6 +603,7 @@ impl Board {
             self.observe_core(number, &before);
         }
         self.invalidate_others(number);
+        self.copy_for(number);
         self.refresh_requests();
     }
 
@@ -677,6 +668,7 @@ impl Board {
         if accepted.rings {
             let due = self.engine_mut(card).map_or(Ticks::NEVER, DmaEngine::due);
             self.set(Port::Issue(card), due);
+            self.refresh_kernels(card);
         }
         if let Some(crossings) = &mut self.crossings {
             crossings.push(Crossing { at: accepted.at, tlp: accepted.tlp, head: accepted.head });

@@ -5,6 +5,7 @@ mod facts;
 mod failure;
 mod refused;
 mod relay;
+mod runtime;
 mod tracing;
 
 use self::failure::Before;
@@ -44,6 +45,8 @@ pub struct SimulatedMachine {
     facts: Facts,
     board: Board,
     passes_done: u64,
+    /// Passes of the last run.
+    passes_of_last_run: u64,
     /// What several cards moved in the last sample.
     together: Option<Together>,
     /// What links had carried when the first of them was done.
@@ -73,6 +76,7 @@ impl SimulatedMachine {
             board: Board::new(platform)?,
             platform: platform.clone(),
             passes_done: 0,
+            passes_of_last_run: 0,
             together: None,
             carried: None,
             interrupted: None,
@@ -255,7 +259,8 @@ impl SimulatedMachine {
         for lane in &plan.lanes {
             self.board.start(lane, passes, self.passes_done);
         }
-        self.passes_done += passes.min(MOST_PASSES);
+        self.passes_of_last_run = passes.min(MOST_PASSES);
+        self.passes_done += self.passes_of_last_run;
         let cores = |board: &Board, busy: fn(&crate::part::core::Core) -> bool| {
             plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
         };
@@ -276,9 +281,9 @@ impl SimulatedMachine {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
         let first = plan.lanes[0].core as usize;
-        let issue = self.board.core(first).issued_at().since(start);
+        let issue = self.board.core(first).stamped_at().since(start);
         let mut waits = self.board.waits(first);
-        let called = plan.lanes[0].body.iter().find_map(|op| if let Op::Dma(call) = op { Some(call) } else { None });
+        let called = plan.lanes[0].body.iter().find_map(|op| self.call_of(op));
         if let Some((call, engine)) =
             called.and_then(|call| Some((call, self.board.engine(call.transfer.card as usize)?)))
         {
@@ -301,7 +306,7 @@ impl SimulatedMachine {
         self.together = watch.ended(&self.board, start);
         let stores = plan.lanes.iter().flat_map(|lane| &lane.body).any(stores);
         // Of several who call drivers, the last one knows.
-        let known = if calls(plan).next().is_some() { last.since(start) } else { issue };
+        let known = if calls(plan).next().is_some() || asked(plan).is_some() { last.since(start) } else { issue };
         let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { known };
         Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { known }) }, waits))
     }
@@ -355,6 +360,9 @@ impl SimulatedMachine {
     /// Compares the region with what the last pass of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
+        if let [Op::MovedByRuntime(moved)] = body.as_slice() {
+            return self.confirm_moved(moved);
+        }
         if let [Op::Relay(relay)] = body.as_slice() {
             return Some(self.confirm_relay(relay));
         }
@@ -419,6 +427,12 @@ fn legs((transfer, pairs): (&Transfer, Option<&WriteRead>)) -> impl Iterator<Ite
 fn calls(plan: &Plan) -> impl Iterator<Item = &DmaCall> {
     let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
     ops.filter_map(|op| if let Op::Dma(call) = op { Some(call) } else { None })
+}
+
+/// What is asked of a runtime.
+fn asked(plan: &Plan) -> Option<&Op> {
+    let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
+    ops.find(|op| matches!(op, Op::Launch(_) | Op::MovedByRuntime(_)))
 }
 
 fn span_of(op: &Op) -> Option<&Span> {
@@ -492,6 +506,7 @@ impl Machine for SimulatedMachine {
         if plan.before.iter().any(|op| matches!(op, Op::Dma(_))) {
             return Err(self.unsupported("a driver call before the first time stamp", "it is what is timed"));
         }
+        self.check_asked(plan)?;
         plan.before.iter().try_for_each(|op| self.check_op(op))?;
         Ok(())
     }
@@ -511,6 +526,15 @@ impl Machine for SimulatedMachine {
 }
 
 impl SimulatedMachine {
+    /// The call for transfers by a card that a step is, or that a runtime makes of it.
+    fn call_of(&self, op: &Op) -> Option<DmaCall> {
+        match op {
+            Op::Dma(call) => Some(*call),
+            Op::MovedByRuntime(asked) => Some(self.board.parts(asked)?.call),
+            _ => None,
+        }
+    }
+
     /// What crossed the link of the card that the first lane is about, both ways.
     fn crossed(&mut self, plan: &Plan) -> [Crossed; 2] {
         let called = calls(plan).map(|call| call.transfer.card);

@@ -30,6 +30,8 @@ pub(crate) enum Port {
     Data(usize),
     /// Bytes between its queues.
     Carry(usize),
+    /// The end of a kernel.
+    Kernels(usize),
     /// One region of an endpoint.
     Answer(usize, usize),
     /// Requesters that give up.
@@ -54,8 +56,8 @@ pub(crate) struct Places {
 /// Ports of each root port: [`Port::Take`], [`Port::Fetched`], [`Port::Return`].
 const OF_ROOT_PORT: usize = 3;
 /// Ports of each endpoint besides those of its regions: [`Port::Accept`], [`Port::Issue`], [`Port::Data`],
-/// [`Port::Carry`].
-const OF_ENDPOINT: usize = 4;
+/// [`Port::Carry`], [`Port::Kernels`].
+const OF_ENDPOINT: usize = 5;
 
 impl Places {
     /// Of so many cores, directions of links, root ports, endpoints and regions of each: the places, and whose each is.
@@ -84,6 +86,7 @@ impl Places {
         let at_endpoints = table.len();
         for card in 0..endpoints {
             table.extend([Port::Accept(card), Port::Issue(card), Port::Data(card), Port::Carry(card)]);
+            table.push(Port::Kernels(card));
             table.extend((0..regions).map(|region| Port::Answer(card, region)));
         }
         let timeouts = table.len();
@@ -114,6 +117,7 @@ impl Places {
             Port::Issue(card) => of_endpoint(card) + 1,
             Port::Data(card) => of_endpoint(card) + 2,
             Port::Carry(card) => of_endpoint(card) + 3,
+            Port::Kernels(card) => of_endpoint(card) + 4,
             Port::Answer(card, region) => of_endpoint(card) + OF_ENDPOINT + region,
             Port::Timeouts => self.timeouts,
         }
@@ -139,6 +143,7 @@ pub(crate) mod root_input {
 pub(crate) mod endpoint_input {
     /// Completions of its regions: they go first.
     pub const ANSWERS: usize = 0;
-    /// The first channel of its DMA engine; the others follow, and take turns.
+    /// The first channel of its DMA engine; the others follow, and take turns. Behind them, where there is a runtime, what tells
+    /// that kernels are over.
     pub const ENGINE: usize = 1;
 }

@@ -8,6 +8,7 @@ use crate::part::dllp::Skp;
 use crate::part::dma_engine::{self, DmaEngine};
 use crate::part::driver::mailboxes;
 use crate::part::endpoint::{self, Endpoint, RegionSpec};
+use crate::part::kernels::{self, Kernels};
 use crate::part::link::{self, Transmitter};
 use crate::part::pace::Pace;
 use crate::part::root_port::{self, RootPort};
@@ -215,7 +216,8 @@ impl Builder<'_> {
                 let wires = wires(generation.value, width_lanes.value, one_way_ns.value)?;
                 let end = End::Endpoint(number);
                 let channels = self.platform.dma.as_ref().map_or(1, |dma| dma.channels.value as usize);
-                (wires, self.credits_of(end), end, endpoint_input::ENGINE + channels, endpoint_input::ENGINE)
+                let inputs = endpoint_input::ENGINE + channels + usize::from(self.platform.runtime.is_some());
+                (wires, self.credits_of(end), end, inputs, endpoint_input::ENGINE)
             }
         };
         let Wires { generation, lanes, latency } = wires;
@@ -380,7 +382,17 @@ impl Builder<'_> {
         let queued = fifos.and_then(|fifos| platform.regions.iter().position(|region| region.name == fifos.ep_rx));
         let registers = registers(platform);
         let spec = endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued, registers };
-        Ok(Endpoint::new(spec, regions, engine))
+        let kernels = platform.runtime.as_ref().zip(platform.kernel_bell(number as u32)).map(|(runtime, bell)| {
+            Kernels::new(kernels::Spec {
+                requester: FIRST_CARD + number as u16,
+                channel: platform.channels() as u16,
+                bell,
+                start: runtime.kernel_start_ns.value,
+                end: runtime.kernel_end_ns.value,
+                egress,
+            })
+        });
+        Ok(Endpoint::new(spec, regions, engine, kernels))
     }
 }
 

@@ -8,6 +8,10 @@ section! {
     RootComplex ["root_complex"] {
         /// From a core to the root complex and back: after it a posted write is acknowledged to the core.
         core_round_trip_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 1000.0;
+        /// What a core is farther from it, each way, than the next core of its socket; the last one is the nearest.
+        core_step_ns: Ticks = Kind::Ns(1e6), default "0" because "all cores are alike", unknown 0.1 to 50.0;
+        /// What cores of other sockets than the first are farther from it, each way, besides.
+        other_socket_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 10.0 to 500.0;
         /// Posted writes it holds on their way to the link.
         posted_queue_entries: u32 = Kind::Count(1, 4096), unknown 8.0 to 128.0;
         /// Time between two requests of devices that it takes, reads and writes of all root ports together.

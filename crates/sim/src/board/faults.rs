@@ -495,6 +495,7 @@ impl Board {
 
     /// Lets nobody ask for more, and what is under way come to its end.
     pub fn halt(&mut self) {
+        self.stop_kernels();
         for card in 0..self.endpoints.len() {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.halt();

@@ -146,6 +146,7 @@ impl Board {
             End::Endpoint(card) => {
                 if sent.input >= endpoint_input::ENGINE
                     && let Some(engine) = &mut self.endpoints[card].dma
+                    && sent.input - endpoint_input::ENGINE < engine.channels()
                     && engine.left(self.now, sent.input - endpoint_input::ENGINE, sent.because)
                 {
                     let due = engine.due();

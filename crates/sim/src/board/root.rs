@@ -168,7 +168,7 @@ impl Board {
     fn tell(&mut self, notice: Notice) {
         let card = usize::from(notice.requester.wrapping_sub(FIRST_CARD));
         let channel = usize::from(notice.channel);
-        let Some(done) = self.engine(card).and_then(|engine| engine.done(channel)) else { return };
+        let Some(done) = self.done_of(card, channel) else { return };
         let number = self.callers[card][channel];
         self.cores[number].hear(notice, done);
         self.schedule.set(number, self.cores[number].due());

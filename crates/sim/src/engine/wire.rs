@@ -27,6 +27,13 @@ impl<T> Wire<T> {
         self.items.push_back((at, item));
     }
 
+    /// Lets `item` arrive at `at`, before those that arrive later: it came another way, of which this is the end.
+    #[inline]
+    pub fn join(&mut self, at: Ticks, item: T) {
+        let place = self.items.iter().rposition(|(other, _)| *other <= at).map_or(0, |place| place + 1);
+        self.items.insert(place, (at, item));
+    }
+
     /// When the first item arrives; [`Ticks::NEVER`] if there is none.
     #[inline]
     #[must_use]

@@ -3,7 +3,10 @@
 use super::relay::CHANNELS;
 use crate::part::own_memory::disciplines;
 use crate::part::program::load_from;
-use lanemark_machine::{Access, CacheFacts, Clockwork, DmaFacts, Facts, Holder, Region, RegionKind, Width};
+use lanemark_machine::{
+    Access, Allocation, CacheFacts, Clockwork, DeviceKind, DmaFacts, Facts, Holder, Region, RegionKind, RuntimeFacts,
+    Width,
+};
 use lanemark_platform::{Memory, Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -65,7 +68,13 @@ pub(super) fn facts(platform: &Platform) -> Facts {
         }),
         disciplines: disciplines(platform),
         holders: Holder::ALL.into_iter().filter(|holder| load_from(&platform.loads(), *holder).is_some()).collect(),
-        runtime: None,
+        runtime: platform.runtime.as_ref().map(|_| RuntimeFacts {
+            kind: DeviceKind::Accelerator,
+            is_emulated: false,
+            allocations: Allocation::ALL.to_vec(),
+            memory_ports: 1,
+            computes: false,
+        }),
         driver_width: platform.driver.as_ref().and_then(|driver| {
             Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
         }),

@@ -61,9 +61,9 @@ impl SimulatedMachine {
                 Err(self.unsupported("reading a clock", "simulated time is read from outside, for nothing"))
             }
             Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
-            Op::Launch(_) => Err(self.unsupported("a launch", "it simulates no runtime")),
+            Op::Launch(launch) => self.check_launch(launch),
             Op::Compute(_) => Err(self.unsupported("kernels that compute", "it simulates no runtime")),
-            Op::MovedByRuntime(_) => Err(self.unsupported("a copy by a runtime", "it simulates none")),
+            Op::MovedByRuntime(moved) => self.check_moved(moved),
             Op::Lend(_) => {
                 Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))
             }

@@ -180,6 +180,7 @@ impl Channel {
             return;
         }
         let start = job.base + job.transfer.window.place(job.released, job.transfer.bytes);
+        let bytes = job.bytes_of(job.released);
         job.released += 1;
         if job.piece.is_none() {
             job.advance();
@@ -188,7 +189,7 @@ impl Channel {
         self.occupied_until = self.occupied_until.max(now + spec.start);
         self.issued_at = now;
         if let Some(fetcher) = self.fetcher.as_mut().filter(|_| calls.is_fetched) {
-            fetcher.want(now, blocks(start, job.transfer.bytes, spec.descriptor_bytes));
+            fetcher.want(now, blocks(start, bytes, spec.descriptor_bytes));
         }
     }
 

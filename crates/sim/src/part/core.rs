@@ -23,12 +23,15 @@ use crate::part::pins::Pins;
 use crate::part::program::{Instruction, Manner, Program, Touch, stored_bytes};
 use crate::part::root_complex::Ack;
 use crate::part::root_port::Notice;
+use crate::part::runtime::Copied;
 use crate::part::streaming_buffer::{self, StreamingBuffers};
 use crate::part::wc_buffer::{Stored, WcBuffers};
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_machine::{Cause, Fence, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
+
+mod told;
 
 /// What never changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Spec {
     lfence: Ticks,
     mfence: Ticks,
     interrupt: Ticks,
+    /// What a message takes to come here besides the way to the nearest core.
+    distance: Ticks,
     loads_in_flight: u32,
     store_buffer: usize,
 }
@@ -58,6 +63,7 @@ impl Spec {
             lfence: core.lfence_ns.value,
             mfence: core.mfence_ns.value,
             interrupt: core.interrupt_ns.value,
+            distance: platform.core_distance(number.into()),
             loads_in_flight: core.wc_loads_in_flight.value,
             store_buffer: core.store_buffer_entries.value as usize,
         }
@@ -143,6 +149,10 @@ pub struct Core {
     /// The most that it was told, and what the register said that it loaded last.
     heard: u64,
     polled: u64,
+    /// Since when it waits for a message.
+    asleep_since: Option<Ticks>,
+    /// When its program looked at the time.
+    stamped: Option<Ticks>,
     /// The current instruction has sent its request.
     sent: bool,
     /// When the last load that hit the cache has its bytes.
@@ -155,6 +165,8 @@ pub struct Core {
     pub seen: Option<Vec<Seen>>,
     /// Lines this core's stores take out of other cores' caches, until the board did it.
     pub invalidate: Vec<u64>,
+    /// Host memory that it copied, until the board did it.
+    pub copies: Vec<Copied>,
 }
 
 impl Core {
@@ -185,12 +197,15 @@ impl Core {
             told: Wire::default(),
             heard: 0,
             polled: 0,
+            asleep_since: None,
+            stamped: None,
             sent: false,
             hit_until: Ticks::ZERO,
             attached: Vec::new(),
             waits: [Ticks::ZERO; Cause::ALL.len()],
             seen: None,
             invalidate: Vec::new(),
+            copies: Vec::new(),
         }
     }
 
@@ -202,6 +217,7 @@ impl Core {
         self.sent = false;
         self.left_at.fill(now);
         (self.heard, self.polled) = (0, 0);
+        (self.asleep_since, self.stamped) = (None, None);
         self.state = if self.current.is_some() { State::Ready(now) } else { State::Done };
         self.waits = [Ticks::ZERO; Cause::ALL.len()];
     }
@@ -251,6 +267,25 @@ impl Core {
     #[must_use]
     pub fn issued_at(&self) -> Ticks {
         self.issued
+    }
+
+    /// When its program was done, as far as it knew: when it looked at the time, if it did, or else when the front end was done.
+    #[must_use]
+    pub fn stamped_at(&self) -> Ticks {
+        self.stamped.unwrap_or(self.issued)
+    }
+
+    /// Its program.
+    #[must_use]
+    pub const fn program(&self) -> Option<&Program> {
+        self.program.as_ref()
+    }
+
+    /// So many passes of its program are not done.
+    pub fn leave_out(&mut self, passes: u64) {
+        if let Some(program) = &mut self.program {
+            program.leave_out(passes);
+        }
     }
 
     /// Pages that its program has pinned, if somebody counts them.
@@ -339,6 +374,20 @@ impl Core {
                 self.waits[Cause::Driver.index()] += span;
                 Core::after(now, span)
             }
+            Instruction::Library(span) => {
+                self.waits[Cause::Runtime.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Copy { from, to, bytes, span } => {
+                self.copies.push(Copied { from, to, bytes });
+                self.waits[Cause::Runtime.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Stamp => {
+                self.stamped = Some(now);
+                Core::after(now, Ticks::ZERO)
+            }
+            Instruction::Sleep { until, wake, reason } => self.sleep(now, until, wake, reason),
             Instruction::Own(deed) => self.share(now, deed),
             Instruction::Await { until } if self.heard < until => Outcome::Blocked(Cause::Transfer),
             Instruction::Await { .. } => Core::after(now, Ticks::ZERO),
@@ -664,29 +713,6 @@ impl Core {
                 self.see(touch.address, touch.of(data), at);
             } else {
                 self.attached.push((waits_for, touch));
-            }
-        }
-    }
-
-    /// A channel of a card says that it has done so many transfers.
-    pub fn hear(&mut self, notice: Notice, done: u64) {
-        self.told.send(notice.known, (notice, done));
-    }
-
-    /// Takes what cards have told: of the wait so far, the part behind the message is the interrupt's.
-    #[cold]
-    fn listen(&mut self, now: Ticks) {
-        while let Some((notice, done)) = self.told.take(now) {
-            self.heard = self.heard.max(done);
-            if let State::Waiting { since, .. } = self.state {
-                let taken = notice.taken.max(since);
-                if notice.interrupts {
-                    self.waits[Cause::Transfer.index()] += taken - since;
-                    self.waits[Cause::Interrupt.index()] += now - taken;
-                } else {
-                    self.waits[Cause::Transfer.index()] += now - since;
-                }
-                self.state = State::Ready(now);
             }
         }
     }

@@ -267,6 +267,20 @@ impl DmaEngine {
         Some(channel.done)
     }
 
+    /// The transfers of a channel's calls are parts of copies, the last of each of so many bytes.
+    pub fn in_parts(&mut self, channel: usize, last_part: u64) {
+        if let Some(channel) = self.channels.get_mut(channel) {
+            channel.job = channel.job.take().map(|job| job.in_parts(last_part));
+        }
+    }
+
+    /// So many passes of a channel's job are not made.
+    pub fn leave_out(&mut self, channel: usize, passes: u64) {
+        if let Some(job) = self.channels.get_mut(channel).and_then(|channel| channel.job.as_mut()) {
+            job.leave_out(passes);
+        }
+    }
+
     /// Forgets what it observed of jobs before.
     fn forget(&mut self, job: &Job) {
         self.latencies.clear();
@@ -502,8 +516,7 @@ impl DmaEngine {
             tlp.tag = place as u16;
             let skip = (chunk.address - address) as usize;
             let data = &mut slab.bytes_mut(tlp.payload)[skip..skip + chunk.bytes as usize];
-            let pass = if number < job.transfer.count { 0 } else { number / job.transfer.count };
-            let turn = job.first_pass + pass;
+            let turn = job.turn_of(number);
             let feeder = Channel::feeder(job);
             if !self.queues.as_mut().is_some_and(|queues| queues.give(now, feeder, data)) {
                 stored_bytes(chunk.address, turn, data);
@@ -517,7 +530,7 @@ impl DmaEngine {
                 Read { left: chunk.bytes, channel: place, transfer: number, asked: now, end };
             if channel.open.back().is_none_or(|last| last.number != number) {
                 let begun = self.atc.as_ref().map_or(now, |atc| atc.begun(now));
-                channel.open.push_back(Open { number, left: job.transfer.bytes, begun });
+                channel.open.push_back(Open { number, left: job.bytes_of(number), begun });
             }
         }
         channel.described = Some((number, verb));
@@ -697,7 +710,7 @@ impl DmaEngine {
             if let Some(job) = &channel.job {
                 let skip = tlp.first_be.trailing_zeros() as usize;
                 let data = &slab.bytes(tlp.payload)[skip..skip + bytes as usize];
-                self.sink.write(address + skip as u64 - job.base, data);
+                self.sink.write(address + skip as u64 - job.base + job.parts_before(number), data);
                 if let Some(queues) = &mut self.queues {
                     queues.take(now, Queue::Rx, data);
                 }

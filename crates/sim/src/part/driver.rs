@@ -16,22 +16,22 @@ use lanemark_units::{MemoryType, Ticks};
 /// What never changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    call: Ticks,
-    pin_page: Ticks,
-    unpin_page: Ticks,
-    build: Ticks,
+    pub(crate) call: Ticks,
+    pub(crate) pin_page: Ticks,
+    pub(crate) unpin_page: Ticks,
+    pub(crate) build: Ticks,
     /// Handler and woken thread together.
-    woken: Ticks,
+    pub(crate) woken: Ticks,
     /// The load that finds a word which has come.
     cached_load: Ticks,
     entry_bytes: u64,
     /// Bytes of host memory of one descriptor.
-    descriptor_bytes: u64,
+    pub(crate) descriptor_bytes: u64,
     /// Bytes of one store to the list.
     store_bytes: u64,
-    cycle: Ticks,
+    pub(crate) cycle: Ticks,
     /// Bus address of what is lent.
-    lent_at: u64,
+    pub(crate) lent_at: u64,
     /// Of each card, those of its channels.
     mailboxes: Vec<Vec<Mailbox>>,
 }
@@ -68,6 +68,22 @@ pub(crate) fn mailboxes(platform: &Platform, card: u32) -> Vec<Mailbox> {
 #[must_use]
 pub const fn blocks(start: u64, bytes: u64, block: u64) -> u64 {
     (start + bytes - 1) / block - start / block + 1
+}
+
+impl Spec {
+    /// The same where all that software does takes what `scaled` says.
+    #[must_use]
+    pub(crate) fn scaled(mut self, scaled: impl Fn(Ticks) -> Ticks) -> Spec {
+        for span in [&mut self.call, &mut self.pin_page, &mut self.unpin_page, &mut self.build, &mut self.woken] {
+            *span = scaled(*span);
+        }
+        self
+    }
+
+    /// The doorbell of a card's first channel, if it has one.
+    pub(crate) fn doorbell(&self, card: u32) -> Option<u64> {
+        Some(self.mailboxes.get(card as usize)?.first()?.doorbell)
+    }
 }
 
 /// Where in a call the core is.

@@ -16,6 +16,7 @@ use crate::board::{FIRST_CARD, OUTSIDE};
 use crate::engine::{Slab, Slot};
 use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::interconnect::Queue;
+use crate::part::kernels::Kernels;
 use crate::part::memory::Memory;
 use crate::part::msi_x::MsiX;
 use crate::part::registers::{self, Registers};
@@ -288,7 +289,7 @@ pub struct Accepted {
     pub because: Cause,
     /// It was a request that nobody here serves.
     pub is_refused: bool,
-    /// It was a store to the doorbell of the DMA engine, or one that lets it send a message; or it is told to forget translations.
+    /// It was a store to a doorbell, of the DMA engine or of kernels, or one that lets it send a message; or it is told to forget translations.
     pub rings: bool,
 }
 
@@ -316,6 +317,8 @@ pub struct Endpoint {
     left_at: Ticks,
     /// What moves bytes by itself.
     pub dma: Option<DmaEngine>,
+    /// What runs the kernels that a runtime launches.
+    pub kernels: Option<Kernels>,
     /// When the last write was accepted.
     pub last_accepted: Ticks,
     /// Enabled bytes of accepted writes.
@@ -332,7 +335,7 @@ const NOWHERE: usize = usize::MAX;
 impl Endpoint {
     /// With its regions as at power-on.
     #[must_use]
-    pub fn new(spec: Spec, regions: Vec<RegionSpec>, dma: Option<DmaEngine>) -> Endpoint {
+    pub fn new(spec: Spec, regions: Vec<RegionSpec>, dma: Option<DmaEngine>, kernels: Option<Kernels>) -> Endpoint {
         let mut regions: Vec<Region> = regions
             .into_iter()
             .map(|spec| Region {
@@ -365,6 +368,7 @@ impl Endpoint {
             free_at: Ticks::ZERO,
             left_at: Ticks::ZERO,
             dma,
+            kernels,
             last_accepted: Ticks::ZERO,
             accepted_bytes: 0,
             accepted_from: Vec::new(),
@@ -520,6 +524,7 @@ impl Endpoint {
                 self.accepted_bytes += bytes;
                 self.last_accepted = now;
                 rings |= self.dma.as_mut().is_some_and(|engine| engine.store_arrives(now, tlp.address));
+                rings |= self.kernels.as_mut().is_some_and(|kernels| kernels.store_arrives(now, tlp.address));
                 if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE {
                     self.accept_from_card(now, tlp.requester, bytes);
                 }

@@ -21,8 +21,10 @@ pub struct Job {
     pub transfer: Transfer,
     /// Bus address of where offset 0 of the window lies.
     pub base: u64,
-    /// Number of the first pass.
+    /// Number of the first pass; of one in parts, of the first part.
     pub first_pass: u64,
+    /// Bytes of the last transfer of a pass, if those of a pass are parts of one copy.
+    last_part: Option<u64>,
     /// Transfers in all, and those that may begin.
     pub transfers: u64,
     /// See `transfers`.
@@ -65,6 +67,7 @@ impl Job {
             transfer: *transfer,
             base,
             first_pass,
+            last_part: None,
             transfers: transfer.count.saturating_mul(passes),
             released: 0,
             next: 0,
@@ -84,6 +87,43 @@ impl Job {
     pub fn with_reads(mut self, pairs: &WriteRead) -> Job {
         (self.read, self.is_mixed) = (Some(pairs.read), pairs.is_mixed);
         self
+    }
+
+    /// The transfers of a pass are parts of one copy, the last of them of so many bytes.
+    #[must_use]
+    pub fn in_parts(mut self, last_part: u64) -> Job {
+        (self.last_part, self.first_pass) = (Some(last_part), self.first_pass.wrapping_mul(self.transfer.count));
+        self
+    }
+
+    /// So many passes less are made, and those that are made are the last ones.
+    pub fn leave_out(&mut self, passes: u64) {
+        let transfers = self.transfer.count.saturating_mul(passes);
+        self.transfers = self.transfers.saturating_sub(transfers);
+        let numbered = if self.last_part.is_some() { transfers } else { passes };
+        self.first_pass = self.first_pass.wrapping_add(numbered);
+    }
+
+    /// Bytes of transfer `number`.
+    #[inline]
+    pub(crate) fn bytes_of(&self, number: u64) -> u64 {
+        match self.last_part {
+            Some(bytes) if (number + 1).is_multiple_of(self.transfer.count) => bytes,
+            _ => self.transfer.bytes,
+        }
+    }
+
+    /// On what its stored bytes depend, besides their address.
+    #[inline]
+    pub(crate) fn turn_of(&self, number: u64) -> u64 {
+        let count = if self.last_part.is_some() { 1 } else { self.transfer.count };
+        self.first_pass.wrapping_add(if number < count { 0 } else { number / count })
+    }
+
+    /// What of transfer `number` goes behind those before it, though all come from one place.
+    #[inline]
+    pub(crate) fn parts_before(&self, number: u64) -> u64 {
+        if self.last_part.is_some() { number % self.transfer.count * self.transfer.bytes } else { 0 }
     }
 
     /// Only the transfers whose number leaves `channel` when it is divided by `channels`.
@@ -130,6 +170,7 @@ impl Job {
             transfer,
             base: _,
             first_pass: _,
+            last_part: _,
             transfers: _,
             released,
             next,
@@ -183,7 +224,8 @@ impl Job {
                 break None;
             }
             let bytes = self.transfer.bytes;
-            self.pieces.begin(self.base + self.transfer.window.place(self.next, bytes), bytes);
+            let place = self.transfer.window.place(self.next, bytes);
+            self.pieces.begin(self.base + place, self.bytes_of(self.next));
             self.ahead = 0;
             if let Some(read) = &self.read {
                 self.read_pieces.begin(self.base + read.place(self.next, bytes), bytes);

@@ -707,6 +707,18 @@ impl Transmitter {
         }
     }
 
+    /// The same, if all of them go before `due` on a line without TLPs: whether they do.
+    pub fn settle_before(&mut self, due: Ticks) -> bool {
+        while self.dllps.are_owed() {
+            let goes_at = self.next_dllp_at();
+            if goes_at >= due {
+                return false;
+            }
+            self.settle_dllps(goes_at);
+        }
+        true
+    }
+
     /// When the line is free and all credits that are on their way are here.
     #[must_use]
     pub fn quiet_at(&self) -> Ticks {

@@ -3,7 +3,8 @@
 use crate::part::driver::{self, Call};
 use crate::part::own_memory::{Deed, Sharing};
 use crate::part::pins::Pins;
-use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Holder, Lane, Op, Order, Span, Stream, Verb, Width};
+use crate::part::runtime::{self, Asked, Command, Wake};
+use lanemark_machine::{Access, Cause, DmaCall, DriverCall, Fence, Holder, Lane, Op, Order, Span, Stream, Verb, Width};
 use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_platform::{Loads, Platform};
 use lanemark_units::{MemoryType, Ticks};
@@ -27,6 +28,30 @@ pub enum Instruction {
     Own(Deed),
     /// The driver computes, and orders nothing.
     Work(Ticks),
+    /// The runtime computes, and orders nothing.
+    Library(Ticks),
+    /// The core copies host memory, in so long.
+    Copy {
+        /// Bus address of the first byte.
+        from: u64,
+        /// Where that goes.
+        to: u64,
+        /// How many.
+        bytes: u64,
+        /// How long it takes.
+        span: Ticks,
+    },
+    /// The program looks at the time: what it was to do is done, as far as it knows.
+    Stamp,
+    /// The core waits for a message that says that a card has done so much; it sleeps, if it has to.
+    Sleep {
+        /// How much.
+        until: u64,
+        /// What it does when it is told.
+        wake: Wake,
+        /// For what it waits.
+        reason: Cause,
+    },
     /// The core waits until it is told that a channel of a card has done so many transfers.
     Await {
         /// How many.
@@ -98,7 +123,7 @@ pub enum Manner {
 }
 
 /// Numbers of the core that decide which instructions there are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     cycle: Ticks,
     store_loop: Ticks,
@@ -112,6 +137,8 @@ pub struct Spec {
     bars: [u64; 6],
     /// What lets cards make transfers.
     driver: Option<driver::Spec>,
+    /// What a runtime costs.
+    runtime: Option<runtime::Spec>,
 }
 
 impl Spec {
@@ -135,7 +162,14 @@ impl Spec {
             loads: platform.loads(),
             bars,
             driver: driver::Spec::new(platform),
+            runtime: runtime::Spec::new(platform),
         }
+    }
+
+    /// What a runtime costs, if there is one.
+    #[must_use]
+    pub const fn runtime(&self) -> Option<&runtime::Spec> {
+        self.runtime.as_ref()
     }
 
     /// One cycle of the core.
@@ -255,6 +289,8 @@ enum Inside {
         end: u64,
     },
     Sharing(Sharing),
+    /// What a runtime was asked for.
+    Runtime(Command),
     /// Calls for transfers: how many are begun, and the one under way.
     Dma {
         call: DmaCall,
@@ -273,9 +309,13 @@ pub struct Program {
     pass: u64,
     inside: Inside,
     fence_next: Option<Fence>,
-    /// Transfers that the lane's channel of a card had done when it started, and calls made since.
+    /// What the lane's channel of a card, or its kernels, had done when it started, and what was asked for since.
     done_before: u64,
     calls: u64,
+    /// Times that a runtime came to the first doorbell of what it is asked for.
+    laps: u64,
+    /// What is left to do behind the last pass, when that is over.
+    ending: Option<std::vec::IntoIter<Instruction>>,
     /// Pages that its calls pin, if one of them cannot be.
     pins: Option<Pins>,
 }
@@ -294,6 +334,8 @@ impl Program {
             fence_next: None,
             done_before: 0,
             calls: 0,
+            laps: 0,
+            ending: None,
             pins: None,
         }
     }
@@ -304,10 +346,60 @@ impl Program {
         Program { done_before, ..self }
     }
 
-    /// With calls that pin pages until one cannot be: they end there, and so does the lane.
+    /// With calls that pin pages until one cannot be: they end there, and so does the lane. What a runtime keeps pinned it pins first.
     #[must_use]
-    pub fn with_pins(self, pins: Pins) -> Program {
+    pub fn with_pins(mut self, mut pins: Pins) -> Program {
+        if let Some(Asked::Copy(_, parts)) = self.asked()
+            && parts.kept_pages() > 0
+            && pins.pin(parts.call.transfer.window.offset, parts.kept_pages()).is_some()
+        {
+            self.end();
+        }
         Program { pins: Some(pins), ..self }
+    }
+
+    /// Nothing more is done.
+    fn end(&mut self) {
+        (self.passes_left, self.inside) = (0, Inside::Nothing);
+        self.ending = Some(Vec::new().into_iter());
+    }
+
+    /// What a runtime is asked for in each pass, if one is.
+    fn asked(&self) -> Option<Asked> {
+        match self.body.first()? {
+            Op::Launch(launch) => Some(Asked::Launch(*launch)),
+            Op::MovedByRuntime(asked) => Some(Asked::Copy(*asked, self.spec.runtime.as_ref()?.parts(asked))),
+            _ => None,
+        }
+    }
+
+    /// How often a runtime has come to the first doorbell of what it is asked for.
+    #[must_use]
+    pub const fn laps(&self) -> u64 {
+        self.laps
+    }
+
+    /// Passes to do, with the one under way.
+    #[must_use]
+    pub const fn passes_left(&self) -> u64 {
+        self.passes_left
+    }
+
+    /// So many passes are not done.
+    pub fn leave_out(&mut self, passes: u64) {
+        self.passes_left = self.passes_left.saturating_sub(passes);
+        self.pass = self.pass.wrapping_add(passes);
+    }
+
+    /// What is done behind the last pass.
+    fn next_at_end(&mut self) -> Option<Instruction> {
+        if self.ending.is_none() {
+            let ending = self.asked().zip(self.spec.runtime.as_ref());
+            let done = self.done_before + self.calls;
+            let ending = ending.map(|(asked, spec)| Command::drain(&asked, spec, done)).unwrap_or_default();
+            self.ending = Some(ending.into_iter());
+        }
+        self.ending.as_mut()?.next()
     }
 
     /// Pages that its calls have pinned, if somebody counts them.
@@ -358,6 +450,14 @@ impl Program {
             Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
             Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
             Op::Dma(call) => (None, Inside::Dma { call: *call, begun: 0, under_way: None }),
+            Op::Launch(_) | Op::MovedByRuntime(_) => {
+                let command = self.asked().map(|asked| {
+                    let command = Command::new(asked, self.done_before + self.calls, self.calls == 0);
+                    self.calls += Command::ends(&asked);
+                    command
+                });
+                (None, command.map_or(Inside::Nothing, Inside::Runtime))
+            }
             Op::FlushLines(span) => {
                 let start = self.spec.bus(span.at);
                 (None, Inside::Flush { next: start & !63, end: start + span.len })
@@ -440,7 +540,7 @@ impl Iterator for Program {
                 }
                 Inside::Nothing => {
                     if self.passes_left == 0 {
-                        return None;
+                        return self.next_at_end();
                     }
                     match self.begin() {
                         Some(instruction) => return Some(instruction),
@@ -451,6 +551,21 @@ impl Iterator for Program {
                 Inside::Sharing(sharing) => {
                     if let Some(deed) = sharing.next() {
                         return Some(Instruction::Own(deed));
+                    }
+                }
+                Inside::Runtime(command) => {
+                    let spec = self.spec.runtime.as_ref()?;
+                    if let Some(pins) = &mut self.pins {
+                        command.pin(spec, pins);
+                    }
+                    let is_at_bell = command.is_at_first_bell();
+                    if let Some(instruction) = command.next(spec) {
+                        self.laps += u64::from(is_at_bell);
+                        return Some(instruction);
+                    }
+                    if self.pins.is_some_and(|pins| pins.refused().is_some()) {
+                        self.end();
+                        return None;
                     }
                 }
                 Inside::Dma { call, begun, under_way } => {

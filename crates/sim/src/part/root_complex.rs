@@ -14,8 +14,8 @@ use lanemark_units::Ticks;
 /// What never changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// From a core to here; the way back takes as long.
-    pub half_round_trip: Ticks,
+    /// From each core to here; the way back takes as long.
+    pub from_core: Vec<Ticks>,
     /// Requests held on their way to the link.
     pub queue_entries: usize,
 }
@@ -57,10 +57,16 @@ impl RootComplex {
         view.count(because.map_or(0, |because| because.index() + 1));
     }
 
+    /// From the core that a TLP is of to here.
+    #[inline]
+    fn way_of(&self, tlp: &Tlp) -> Ticks {
+        self.spec.from_core.get(usize::from(tlp.requester)).copied().unwrap_or(Ticks::ZERO)
+    }
+
     /// A core sends a request.
     #[inline]
     pub fn request(&mut self, now: Ticks, tlp: Tlp) {
-        self.from_cores.send(now + self.spec.half_round_trip, tlp);
+        self.from_cores.join(now + self.way_of(&tlp), tlp);
     }
 
     /// When the next request can be taken, if the link holds `queued` TLPs.
@@ -78,7 +84,7 @@ impl RootComplex {
         let tlp = self.from_cores.take(now)?;
         let ack = (tlp.kind == TlpKind::MWr).then(|| {
             let because = if now > arrived { self.freed.1.or(Some(Cause::RootComplex)) } else { None };
-            (now + self.spec.half_round_trip, Ack { tag: tlp.tag, because })
+            (now + self.way_of(&tlp), Ack { tag: tlp.tag, because })
         });
         Some((tlp, ack))
     }
@@ -92,6 +98,6 @@ impl RootComplex {
     /// A completion came from the link.
     #[inline]
     pub fn complete(&mut self, now: Ticks, tlp: Tlp) {
-        self.completions.send(now + self.spec.half_round_trip, tlp);
+        self.completions.join(now + self.way_of(&tlp), tlp);
     }
 }

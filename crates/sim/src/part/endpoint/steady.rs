@@ -16,6 +16,7 @@ impl Endpoint {
             free_at,
             left_at,
             dma: _,
+            kernels,
             last_accepted,
             accepted_bytes,
             accepted_from,
@@ -26,6 +27,9 @@ impl Endpoint {
         }
         if let Some(registers) = registers {
             registers.visit(view);
+        }
+        if let Some(kernels) = kernels {
+            kernels.visit(view);
         }
         view.count(accepting.len());
         for Received { done, at, tlp, place, beats, waits, span } in accepting {

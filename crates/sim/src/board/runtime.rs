@@ -1,0 +1,132 @@
+//! How a board lets a core ask a runtime: what the card is told before, and what comes of it.
+
+use super::Board;
+use crate::part::dma_engine::DmaEngine;
+use crate::part::kernels::Kernels;
+use crate::part::program::{Program, stored_bytes};
+use crate::part::runtime::{CARD, Copied, Parts};
+use crate::ports::{Port, endpoint_input};
+use lanemark_machine::{MovedByRuntime, Op, Verb};
+
+/// Bytes of host memory copied or filled at a time.
+const PIECE: usize = 4096;
+
+impl Board {
+    /// The card takes what a runtime is to ask it for, `passes` times.
+    pub(super) fn arm_runtime(
+        &mut self,
+        op: &Op,
+        number: usize,
+        passes: u64,
+        first_pass: u64,
+        program: Program,
+    ) -> Program {
+        let card = CARD as usize;
+        let program = match op {
+            Op::Launch(_) => {
+                let told = self.endpoints.get(card).and_then(|card| card.kernels.as_ref()).map(Kernels::told);
+                let Some((channel, done)) = told else { return program };
+                self.callers[card][usize::from(channel)] = number;
+                program.with_calls_from(done)
+            }
+            Op::MovedByRuntime(asked) => {
+                let Some(parts) = self.parts(asked) else { return program };
+                if asked.verb == Verb::Store {
+                    self.fill_own(&parts, asked.bytes, first_pass);
+                }
+                self.fill_cache(&parts.call.transfer);
+                let endpoint = self.endpoints.get_mut(card);
+                let armed = endpoint.and_then(|card| card.arm(self.now, &parts.call, self.lent_at, passes, first_pass));
+                let Some(done) = armed else { return program };
+                if let Some(engine) = self.engine_mut(card) {
+                    engine.in_parts(0, parts.last);
+                }
+                self.callers[card][0] = number;
+                program.with_calls_from(done)
+            }
+            _ => return program,
+        };
+        self.pins(CARD).into_iter().fold(program, Program::with_pins)
+    }
+
+    /// What the card moves for a copy; `None` without a runtime.
+    pub(crate) fn parts(&self, asked: &MovedByRuntime) -> Option<Parts> {
+        Some(self.program.runtime()?.parts(asked))
+    }
+
+    /// A program writes what it is going to let a runtime copy.
+    fn fill_own(&mut self, parts: &Parts, bytes: u64, pass: u64) {
+        let mut piece = [0; PIECE];
+        for done in (0..bytes).step_by(PIECE) {
+            let piece = &mut piece[..(bytes - done).min(PIECE as u64) as usize];
+            stored_bytes(self.lent_at + parts.own_at + done, pass, piece);
+            self.memory.write(parts.own_at + done, piece);
+        }
+    }
+
+    /// Does what core `number` has copied.
+    #[inline]
+    pub(super) fn copy_for(&mut self, number: usize) {
+        while let Some(copied) = self.cores[number].copies.pop() {
+            self.copy(copied);
+        }
+    }
+
+    #[cold]
+    fn copy(&mut self, Copied { from, to, bytes }: Copied) {
+        let (from, at) = (from - self.lent_at, to - self.lent_at);
+        let mut piece = [0; PIECE];
+        for done in (0..bytes).step_by(PIECE) {
+            let piece = &mut piece[..(bytes - done).min(PIECE as u64) as usize];
+            self.memory.read(from + done, piece);
+            self.memory.write(at + done, piece);
+        }
+        self.cache.write_by_core(to, bytes);
+    }
+
+    /// How many ends a card has told of, of a channel or, behind them, of its kernels.
+    pub(super) fn done_of(&self, card: usize, channel: usize) -> Option<u64> {
+        let kernels = self.endpoints.get(card)?.kernels.as_ref().map(Kernels::told);
+        match kernels.filter(|(number, _)| usize::from(*number) == channel) {
+            Some((_, done)) => Some(done),
+            None => self.engine(card)?.done(channel),
+        }
+    }
+
+    /// Looks when the next kernel of a card ends.
+    #[inline]
+    pub(super) fn refresh_kernels(&mut self, card: usize) {
+        if let Some(kernels) = &self.endpoints[card].kernels {
+            let due = kernels.due();
+            self.set(Port::Kernels(card), due);
+        }
+    }
+
+    /// A kernel of a card ends.
+    #[inline(never)]
+    pub(super) fn end_kernel(&mut self, card: usize) {
+        let (now, up) = (self.now, self.endpoint_up[card]);
+        let channels = self.engine(card).map_or(0, DmaEngine::channels);
+        let ended = self.endpoints[card].kernels.as_mut().and_then(|kernels| kernels.end(now, &mut self.slab));
+        if let Some((at, tlp)) = ended {
+            self.offer(up, endpoint_input::ENGINE + channels, at, tlp);
+        }
+        self.refresh_kernels(card);
+    }
+
+    /// Cards forget what was launched.
+    pub(super) fn stop_kernels(&mut self) {
+        for card in 0..self.endpoints.len() {
+            self.endpoints[card].kernels.iter_mut().for_each(Kernels::stop);
+            self.refresh_kernels(card);
+        }
+    }
+
+    /// So many passes of what core `number` asks its runtime for are not done.
+    pub(crate) fn leave_out(&mut self, number: usize, passes: u64) {
+        self.cores[number].leave_out(passes);
+        if let Some(engine) = self.engine_mut(CARD as usize) {
+            engine.leave_out(0, passes);
+        }
+    }
+}

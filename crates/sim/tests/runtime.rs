@@ -1,0 +1,188 @@
+//! Does a program get its kernels launched and its bytes copied, by every way, and pay for what the runtime, its core and the card do?
+
+use lanemark_machine::{
+    Allocation, Arguments, Cause, Confirmed, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb,
+};
+use lanemark_platform::{Origin, Platform, preset};
+use lanemark_sim::SimulatedMachine;
+
+fn card() -> Platform {
+    preset("card-stratix10mx").unwrap().unwrap()
+}
+
+fn with(platform: &Platform, key: &str, value: f64) -> Platform {
+    platform.with(key, value, Origin::Assumed("a test".to_owned())).unwrap()
+}
+
+fn run(platform: &Platform, op: Op, passes: u64) -> Samples {
+    let mut samples = Samples::wanted(2);
+    SimulatedMachine::new(platform).unwrap().run(&Plan::on_one_core(vec![op], passes), &mut samples).unwrap();
+    assert_eq!(samples.taken[0], samples.taken[1]);
+    samples
+}
+
+fn launch(kernels: u32, told: Told, arguments: Arguments) -> Op {
+    Op::Launch(Launch { kernels, told, arguments })
+}
+
+fn copy(verb: Verb, bytes: u64, told: Told, allocation: Allocation) -> Op {
+    Op::MovedByRuntime(MovedByRuntime { verb, bytes, told, allocation })
+}
+
+fn delivered_ns(platform: &Platform, op: Op) -> f64 {
+    run(platform, op, 1).taken[0].delivered.as_ns()
+}
+
+#[test]
+fn every_byte_of_every_way_comes_to_its_place() {
+    let from_malloc = with(&card(), "runtime.buffer_offset_bytes", 16.0);
+    for platform in [card(), from_malloc] {
+        for verb in [Verb::Store, Verb::Load] {
+            for allocation in Allocation::ALL {
+                for told in Told::ALL {
+                    // Less than a line; a staged one; one in place; one more than two chunks.
+                    for bytes in [1, 4095, 4096, 131_073] {
+                        let samples = run(&platform, copy(verb, bytes, told, allocation), 2);
+                        let all = Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes };
+                        assert_eq!(samples.confirmed, Some(all), "{verb:?} {bytes} {allocation} {told}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn waited_ns(samples: &Samples, cause: Cause) -> f64 {
+    let of = |wait: &&lanemark_machine::Wait| wait.cause == cause;
+    samples.waits.iter().find(of).map_or(0.0, |wait| wait.span.as_ns()) / samples.taken.len() as f64
+}
+
+/// Much of the same.
+const NOTHING: Arguments = Arguments::NONE;
+
+#[test]
+fn kernels_launched_before_one_wait_cost_their_calls_and_one_wait() {
+    let quiet = with(&with(&card(), "runtime.idle_exit_ns", 0.0), "runtime.kernel_start_ns", 100.0);
+    let one = delivered_ns(&quiet, launch(1, Told::Finish, NOTHING));
+    let hundred = delivered_ns(&quiet, launch(100, Told::Finish, NOTHING));
+    let core = &quiet.core;
+    let distance = quiet.core_distance(0).as_ns();
+    let round_trip = quiet.root_complex.core_round_trip_ns.value.as_ns() + 2.0 * distance;
+    let (submit, cycle) = (quiet.runtime.as_ref().unwrap().submit_ns.value.as_ns(), 1.0 / core.clock_ghz.value);
+    assert!((hundred - one - 99.0 * (submit + round_trip)).abs() < 99.0 * cycle, "{one} {hundred}");
+    // A card that is slower than the calls runs them one after the other.
+    let slow = with(&quiet, "runtime.kernel_end_ns", 10_000.0);
+    let [one, hundred] = [1, 100].map(|kernels| delivered_ns(&slow, launch(kernels, Told::Finish, NOTHING)));
+    assert!((hundred - one - 99.0 * 10_100.0).abs() < 0.1, "{one} {hundred}");
+}
+
+#[test]
+fn each_buffer_a_kernel_is_given_costs_a_look_and_addresses_cost_none() {
+    let of = |count, allocation| delivered_ns(&card(), launch(1, Told::Finish, Arguments { count, allocation }));
+    let (none, look) = (of(0, Allocation::Buffer), card().runtime.unwrap().argument_ns.value.as_ns());
+    assert_eq!([1, 16].map(|count| of(count, Allocation::Buffer) - none), [look, 16.0 * look]);
+    assert_eq!(of(16, Allocation::Device), none);
+}
+
+#[test]
+fn an_event_and_an_empty_queue_cost_what_they_say_and_only_the_program_that_uses_them() {
+    let platform = with(&with(&card(), "runtime.event_ns", 700.0), "runtime.finish_ns", 300.0);
+    for op in [|told| launch(3, told, NOTHING), |told| copy(Verb::Load, 8192, told, Allocation::Device)] {
+        let took = |platform: &Platform, told| delivered_ns(platform, op(told));
+        assert_eq!(took(&platform, Told::Event) - took(&card(), Told::Event), 700.0);
+        assert_eq!(took(&platform, Told::Finish) - took(&card(), Told::Finish), 300.0);
+    }
+}
+
+#[test]
+fn a_copy_is_staged_below_a_length_beside_a_line_and_beyond_what_may_be_pinned() {
+    // A driver that pins for nothing leaves no doubt who copied.
+    let copied_ns = |platform: &Platform, bytes| {
+        waited_ns(&run(platform, copy(Verb::Load, bytes, Told::Event, Allocation::Buffer), 1), Cause::Runtime)
+    };
+    let software = copied_ns(&card(), 4096);
+    assert_eq!(copied_ns(&card(), 4095) - software, 64.0 * 6.0);
+    for (offset, is_staged) in [(0.0, false), (16.0, true), (32.0, true), (64.0, false)] {
+        let platform = with(&card(), "runtime.buffer_offset_bytes", offset);
+        assert_eq!(copied_ns(&platform, 8192) > software, is_staged, "{offset}");
+    }
+    for (most, is_staged) in [(8192.0, false), (8191.0, true)] {
+        let platform = with(&with(&card(), "runtime.chunk_bytes", 4096.0), "runtime.pinned_bytes", most);
+        assert_eq!(copied_ns(&platform, 8192) > software, is_staged, "{most}");
+    }
+}
+
+#[test]
+fn memory_that_stays_pinned_must_be_less_than_may_be_pinned() {
+    let platform = with(&with(&card(), "runtime.chunk_bytes", 4096.0), "runtime.pinned_bytes", 8192.0);
+    let machine = SimulatedMachine::new(&platform).unwrap();
+    let takes = |bytes, allocation| {
+        machine.supports(&Plan::on_one_core(vec![copy(Verb::Store, bytes, Told::Finish, allocation)], 1))
+    };
+    for allocation in [Allocation::Host, Allocation::Mapped] {
+        assert!(takes(8192, allocation).is_ok());
+        let error = takes(8193, allocation).unwrap_err().to_string();
+        assert!(error.contains("12288 B would stay pinned for it, and runtime.pinned_bytes is 8192"), "{error}");
+    }
+}
+
+#[test]
+fn a_staged_store_gives_the_buffer_back_before_it_is_over_and_nothing_else_does() {
+    let is_early = |verb, bytes, told, allocation| {
+        let sample = run(&card(), copy(verb, bytes, told, allocation), 1).taken[0];
+        sample.issue < sample.delivered
+    };
+    for (allocation, bytes) in [(Allocation::Buffer, 64), (Allocation::Device, 4095), (Allocation::Mapped, 80_000)] {
+        assert!(is_early(Verb::Store, bytes, Told::Finish, allocation));
+        assert!(!is_early(Verb::Store, bytes, Told::Event, allocation));
+        assert!(!is_early(Verb::Load, bytes, Told::Finish, allocation));
+    }
+    assert!(!is_early(Verb::Store, 4096, Told::Finish, Allocation::Buffer));
+    assert!(!is_early(Verb::Store, 64, Told::Finish, Allocation::Host));
+}
+
+#[test]
+fn a_core_that_waits_too_long_falls_asleep_and_wakes_late() {
+    let of = |entry| {
+        let platform = with(&card(), "runtime.idle_entry_ns", entry);
+        let samples = run(&platform, launch(1, Told::Finish, NOTHING), 1);
+        (samples.taken[0].delivered.as_ns(), waited_ns(&samples, Cause::Idle))
+    };
+    let samples = run(&card(), launch(1, Told::Finish, NOTHING), 1);
+    let waited = waited_ns(&samples, Cause::Compute) + waited_ns(&samples, Cause::Interrupt);
+    let (awake, asleep) = (of(waited), of(waited - 0.01));
+    assert_eq!((awake.1, asleep), (0.0, (awake.0 + 4000.0, 4000.0)));
+}
+
+#[test]
+fn a_slow_clock_makes_all_that_software_does_slow_and_nothing_else() {
+    let powersave = with(&card(), "runtime.clock_ghz", 1.4);
+    for op in [launch(1, Told::Finish, NOTHING), copy(Verb::Store, 80_000, Told::Finish, Allocation::Buffer)] {
+        let [fast, slow] = [card(), powersave.clone()].map(|platform| run(&platform, op.clone(), 1));
+        for (cause, factor) in
+            [(Cause::Runtime, 2.0), (Cause::Driver, 2.0), (Cause::Interrupt, 1.0), (Cause::StrongOrder, 1.0)]
+        {
+            assert_eq!(waited_ns(&slow, cause), factor * waited_ns(&fast, cause), "{cause:?}");
+        }
+        assert!(slow.taken[0].delivered > fast.taken[0].delivered);
+    }
+    assert_eq!(
+        run(&with(&card(), "runtime.clock_ghz", 2.8), launch(1, Told::Event, NOTHING), 1).taken,
+        run(&card(), launch(1, Told::Event, NOTHING), 1).taken
+    );
+}
+
+#[test]
+fn the_last_core_of_the_first_socket_launches_soonest() {
+    let took = |core| {
+        let mut plan = Plan::on_one_core(vec![launch(1, Told::Finish, NOTHING)], 1);
+        plan.lanes[0].core = core;
+        let mut samples = Samples::wanted(1);
+        SimulatedMachine::new(&card()).unwrap().run(&plan, &mut samples).unwrap();
+        samples.taken[0].delivered
+    };
+    let all: Vec<_> = (0..64).map(took).collect();
+    let best = (0..64).min_by_key(|core| all[*core]).unwrap();
+    assert_eq!(best, 31);
+    assert!(all[..32].windows(2).all(|pair| pair[0] > pair[1]) && all[32..].iter().all(|far| *far > all[0]));
+}
