@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build test test-qemu test-runtimes lint bench reproduce schemas fuzz
+.PHONY: help build test test-qemu test-runtimes runtimes lint bench reproduce schemas fuzz
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -37,6 +37,9 @@ test-runtimes: ## an OpenCL runtime for the processor, unpacked into .tools/, no
 	else \
 		$(CARGO) test --locked -p lanemark-checks --test runtimes; \
 	fi
+
+runtimes: ## Intel's OpenCL, its FPGA emulation and SYCL beside PoCL, in .tools/; under Intel's licence, 350 MB
+	@checks/runtimes/intel
 
 lint: ## formatting, clippy without warnings here and for aarch64, licences and advisories of dependencies
 	$(CARGO) fmt --all --check
