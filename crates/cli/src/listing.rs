@@ -18,6 +18,7 @@ pub fn platforms() -> Result<(), Failure> {
     }
     writeln!(out, "{:<16} the memory of this machine, for real", "host")?;
     writeln!(out, "{:<16} the first device behind an OpenCL runtime, for real; then opencl:1", "opencl:0")?;
+    writeln!(out, "{:<16} the first device behind a SYCL runtime, for real; then sycl:1", "sycl:0")?;
     Ok(())
 }
 

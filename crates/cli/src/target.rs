@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::input;
 use lanemark_hw::HostMemory;
 use lanemark_hw::opencl::{OpenClError, OpenClMachine};
+use lanemark_hw::sycl::{SyclError, SyclMachine};
 use lanemark_machine::{Clockwork, Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Fault, LinkEnds, Origin, PRESETS, Platform, PlatformError};
@@ -64,6 +65,10 @@ impl Target {
             let machine = Box::new(open_cl(number, interrupted)?);
             return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
         }
+        if let Some(number) = name.strip_prefix(SYCL) {
+            let machine = Box::new(open_sycl(number, interrupted)?);
+            return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
+        }
         if let Some(address) = card::address(name) {
             let (machine, card) = card::open(address, card, interrupted)?;
             return Ok(Target { machine, formula: None, platform: None, card: Some(card), changed: Vec::new() });
@@ -120,10 +125,12 @@ impl Target {
 
 /// What names of devices behind an OpenCL runtime begin with.
 const OPENCL: &str = "opencl:";
+/// The same behind a SYCL one.
+const SYCL: &str = "sycl:";
 
 /// Whether a name is that of something real that no platform file describes, and that is no card either.
 pub fn has_no_platform(name: &str) -> bool {
-    name == "host" || name.starts_with(OPENCL)
+    name == "host" || name.starts_with(OPENCL) || name.starts_with(SYCL)
 }
 
 /// Whether a name is that of something real.
@@ -132,10 +139,7 @@ pub fn is_real(name: &str) -> bool {
 }
 
 fn open_cl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<OpenClMachine, Failure> {
-    let place = number.parse::<usize>();
-    let place = place
-        .map_err(|_| Failure::Usage(format!("'{OPENCL}{number}' names no device: they are numbered, {OPENCL}0")))?;
-    OpenClMachine::open(place, Arc::clone(interrupted)).map_err(|error| match error {
+    OpenClMachine::open(place(OPENCL, number)?, Arc::clone(interrupted)).map_err(|error| match error {
         OpenClError::NoDevice { .. } => Failure::Usage(error.to_string()),
         OpenClError::Interrupted => Failure::Interrupted,
         _ => Failure::Absent(error.to_string()),
@@ -157,7 +161,31 @@ pub fn runtimes() -> (Vec<Box<dyn Machine>>, Vec<String>) {
             }
         }
     }
+    for number in 0.. {
+        match SyclMachine::open(number, Arc::default()) {
+            Ok(machine) => found.push(Box::new(machine)),
+            Err(SyclError::NoDevice { .. }) => break,
+            Err(error) => {
+                silent.push(error.to_string());
+                break;
+            }
+        }
+    }
     (found, silent)
+}
+
+fn open_sycl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<SyclMachine, Failure> {
+    SyclMachine::open(place(SYCL, number)?, Arc::clone(interrupted)).map_err(|error| match error {
+        SyclError::NoDevice { .. } => Failure::Usage(error.to_string()),
+        SyclError::Interrupted => Failure::Interrupted,
+        _ => Failure::Absent(error.to_string()),
+    })
+}
+
+/// The number of a device behind a runtime.
+fn place(kind: &str, number: &str) -> Result<usize, Failure> {
+    let wrong = || Failure::Usage(format!("'{kind}{number}' names no device: they are numbered, {kind}0"));
+    number.parse().map_err(|_| wrong())
 }
 
 /// The links of a platform.
@@ -237,7 +265,7 @@ pub fn draft(name: &str) -> Result<Draft, Failure> {
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     let bytes = input::read(Path::new(name), input::PLATFORM).map_err(|error| {
-        Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', not 'opencl:0', no address of a card (0000:01:00.0), and no readable file: {error}"))
+        Failure::Usage(format!("'{name}' is no built-in platform ({names}), not 'host', not 'opencl:0' or 'sycl:0', no address of a card (0000:01:00.0), and no readable file: {error}"))
     })?;
     Draft::from_bytes(name, &bytes).map_err(|error| refused(&error))
 }

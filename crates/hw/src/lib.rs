@@ -8,6 +8,7 @@
 //!   start with `linux_sysfs::Card::attach`.
 //!
 //! - [`opencl`]: devices behind an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
+//! - [`sycl`]: the same behind a SYCL one. Start with `sycl::SyclMachine::open`.
 //!
 //! Beside them [`DeviceCopy`], a copy for programs, which picks its instruction by measurement.
 //!
@@ -18,6 +19,9 @@ pub mod host_memory;
 mod interpreter;
 pub mod linux_sysfs;
 pub mod opencl;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod patience;
+pub mod sycl;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 

@@ -6,6 +6,7 @@ use super::OpenClError;
 use super::device::{Device, good};
 use super::queue::Queue;
 use crate::interpreter::interpreter;
+use crate::patience::{Attendant, PATIENCE, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::run::{Numbering, Run};
@@ -17,9 +18,7 @@ use lanemark_machine::{
 };
 use lanemark_units::format_size;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 /// A device behind an OpenCL runtime.
 ///
@@ -50,45 +49,10 @@ pub struct OpenClMachine {
     timer: Timer,
     queue: Arc<Mutex<Queue>>,
     interrupted: Arc<AtomicBool>,
-    /// Since a run did not come back.
-    is_lost: bool,
+    attendant: Attendant,
     /// Runs begun.
     runs: u64,
 }
-
-/// How long opening may take; between two looks at the flag lies a twentieth of a second.
-const PATIENCE: Duration = Duration::from_mins(2);
-const LOOK: Duration = Duration::from_millis(50);
-
-/// What `open` gives, on a thread of its own, which is left to itself if it takes longer than `patience`.
-fn within<T: Send + 'static>(
-    patience: Duration,
-    interrupted: &AtomicBool,
-    open: impl FnOnce() -> Result<T, OpenClError> + Send + 'static,
-) -> Result<T, OpenClError> {
-    let (tell, hear) = sync_channel(1);
-    let body = move || {
-        // If nobody listens any more, nobody wants it.
-        let _ = tell.send(open());
-    };
-    let spawned = std::thread::Builder::new().name("opens a runtime".to_owned()).spawn(body);
-    spawned.map_err(|error| OpenClError::System(format!("starting the thread that opens it: {error}")))?;
-    let begun = Instant::now();
-    loop {
-        match hear.recv_timeout(LOOK) {
-            Ok(opened) => return opened,
-            Err(_) if interrupted.load(Ordering::Relaxed) => return Err(OpenClError::Interrupted),
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() < patience => {}
-            Err(RecvTimeoutError::Timeout) => return Err(OpenClError::Late { seconds: patience.as_secs() }),
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(OpenClError::System("the thread that opens it ended without a word".to_owned()));
-            }
-        }
-    }
-}
-
-/// How much longer than its timeout a sample may keep the thread that takes it.
-const GRACE: Duration = Duration::from_secs(1);
 
 impl OpenClMachine {
     /// Opens device `number` of [`Device::all`], and builds what it is given to launch; some runtimes take a minute for the first of it. Once
@@ -114,7 +78,7 @@ impl OpenClMachine {
             timer: Timer::checked(cpu.tsc_hz),
             queue: Arc::new(Mutex::new(queue)),
             interrupted,
-            is_lost: false,
+            attendant: Attendant::default(),
             runs: 0,
         })
     }
@@ -168,20 +132,17 @@ impl OpenClMachine {
 
     /// Takes the samples on a thread of its own; how many were wanted come back, or an error.
     fn take(&mut self, plan: &Plan, asked: Asked, core: usize, wanted: usize) -> Result<Samples, MachineError> {
-        let machine = self.facts.name.clone();
-        let (timer, cpu, runs, plan_of_thread) = (self.timer, self.cpus[core], self.runs, plan.clone());
+        let (timer, cpu, runs) = (self.timer, self.cpus[core], self.runs);
+        let (name, timeout, plan) = (self.facts.name.clone(), plan.timeout, plan.clone());
         let (queue, interrupted) = (Arc::clone(&self.queue), Arc::clone(&self.interrupted));
-        let progress = Arc::new(AtomicU64::new(0));
-        let (told, name) = (Arc::clone(&progress), machine.clone());
-        let (tell, hear) = sync_channel(1);
-        let body = move || {
+        self.attendant.samples(&self.facts.name, timeout, move |told| {
             let mut samples = Samples::wanted(wanted);
             // Whoever panicked left nothing half done here.
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             let run = Run {
                 machine: &name,
                 timer,
-                plan: &plan_of_thread,
+                plan: &plan,
                 cpu,
                 // A look takes 20 to 40 ns and a launch at least a microsecond.
                 passes_per_look: 1,
@@ -189,43 +150,12 @@ impl OpenClMachine {
                 interrupted: &interrupted,
                 numbering: Numbering::EndingWith(runs),
             };
-            let done = match asked {
-                Asked::Launch(launch) => launch_kernels(&queue, &run, launch, &mut samples, &told),
-                Asked::Moved(moved) => move_bytes(&mut queue, &run, moved, &mut samples, &told),
-            };
-            // If nobody listens any more, nobody wants to know.
-            let _ = tell.send(done.map(|()| samples));
-        };
-        let spawned = std::thread::Builder::new().name("launches".to_owned()).spawn(body);
-        let thread = spawned.map_err(|source| MachineError::Os {
-            machine: machine.clone(),
-            doing: "starting the thread that launches",
-            source,
-        })?;
-        let patience = Duration::from_secs_f64(plan.timeout.as_ns() / 1e9) + GRACE;
-        let mut seen = 0;
-        loop {
-            match hear.recv_timeout(patience) {
-                Ok(samples) => {
-                    // It has told all it had to tell.
-                    let _ = thread.join();
-                    return samples;
-                }
-                Err(RecvTimeoutError::Timeout) if progress.load(Ordering::Relaxed) != seen => {
-                    seen = progress.load(Ordering::Relaxed);
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    self.is_lost = true;
-                    let waiting_for =
-                        format!("the runtime, in a call that has not come back for {} s", patience.as_secs());
-                    return Err(MachineError::Timeout { machine, after: plan.timeout, waiting_for });
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    let what = format!("{machine}: the thread that launches ended without a word");
-                    return Err(MachineError::Device { machine, what });
-                }
-            }
-        }
+            match asked {
+                Asked::Launch(launch) => launch_kernels(&queue, &run, launch, &mut samples, told),
+                Asked::Moved(moved) => move_bytes(&mut queue, &run, moved, &mut samples, told),
+            }?;
+            Ok(samples)
+        })
     }
 }
 
@@ -240,11 +170,6 @@ impl Machine for OpenClMachine {
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let (asked, core) = self.asked(plan)?;
-        if self.is_lost {
-            let machine = self.facts.name.clone();
-            let what = format!("{machine}: its runtime has not come back from a call before; start the program again");
-            return Err(MachineError::Device { machine, what });
-        }
         samples.clear();
         let begun = stamp_before();
         self.runs += 1;
@@ -337,26 +262,5 @@ fn facts(device: &Device, cpus: usize) -> Facts {
             memory_ports: 1,
             computes: false,
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_runtime_that_does_not_come_back_is_waited_for_so_long_and_no_longer_or_until_somebody_interrupts() {
-        // It ends with the test.
-        let hangs = || {
-            std::thread::park();
-            Ok(())
-        };
-        let flag = AtomicBool::new(false);
-        let late = within(Duration::from_millis(1), &flag, hangs).unwrap_err();
-        assert_eq!(late, OpenClError::Late { seconds: 0 });
-        flag.store(true, Ordering::Relaxed);
-        assert_eq!(within(PATIENCE, &flag, hangs).unwrap_err(), OpenClError::Interrupted);
-        flag.store(false, Ordering::Relaxed);
-        assert_eq!(within(PATIENCE, &flag, || Ok(7)), Ok(7));
     }
 }

@@ -8,6 +8,7 @@
 //! | `api` | the functions, found in the loader's library when they are first needed |
 //! | `vendors` | which runtimes are installed, and why one of them is not listed |
 //! | `device` | [`Device`]: what there is |
+//! | `kernel` | one for a queue that another library made |
 //! | `queue` | its queue, and what is launched through it |
 //! | `copies` | a buffer of the program, one of the device, and copies between them |
 //! | `machine` | [`OpenClMachine`]: opening one, running a plan |
@@ -18,6 +19,8 @@ mod api;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod copies;
 mod device;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) mod kernel;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
@@ -99,8 +102,20 @@ impl OpenClError {
     }
 }
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+impl From<crate::patience::GivenUp> for OpenClError {
+    fn from(given_up: crate::patience::GivenUp) -> OpenClError {
+        use crate::patience::GivenUp;
+        match given_up {
+            GivenUp::Late { seconds } => OpenClError::Late { seconds },
+            GivenUp::Interrupted => OpenClError::Interrupted,
+            GivenUp::NoThread(why) => OpenClError::System(why),
+        }
+    }
+}
+
 /// What the system said about a library: that is below what the error says of itself.
-fn said(error: &libloading::Error) -> String {
+pub(crate) fn said(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 

@@ -1,0 +1,158 @@
+//! How long a call into a runtime is waited for, which cannot be called back.
+//!
+//! Calls are made on a thread of their own. If that does not come back, it is left to itself, and whoever waited goes on.
+
+use lanemark_machine::{MachineError, Samples};
+use lanemark_units::Ticks;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// How long opening may take; between two looks at the flag lies a twentieth of a second.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+const LOOK: Duration = Duration::from_millis(50);
+/// How much longer than its timeout a sample may keep the thread that takes it.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Why nobody waits for opening any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum GivenUp {
+    /// It has taken so long.
+    Late { seconds: u64 },
+    /// Somebody asked for an end.
+    Interrupted,
+    /// There is no such thread.
+    NoThread(String),
+}
+
+/// What `open` gives, on a thread of its own, which is left to itself if it takes longer than `patience`.
+///
+/// # Errors
+/// Those of `open`, and [`GivenUp`].
+pub(crate) fn within<T: Send + 'static, E: From<GivenUp> + Send + 'static>(
+    patience: Duration,
+    interrupted: &AtomicBool,
+    open: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    let (tell, hear) = sync_channel(1);
+    let body = move || {
+        // If nobody listens any more, nobody wants it.
+        let _ = tell.send(open());
+    };
+    let spawned = std::thread::Builder::new().name("opens a runtime".to_owned()).spawn(body);
+    spawned.map_err(|error| GivenUp::NoThread(format!("starting the thread that opens it: {error}")))?;
+    let begun = Instant::now();
+    loop {
+        match hear.recv_timeout(LOOK) {
+            Ok(opened) => return opened,
+            Err(_) if interrupted.load(Ordering::Relaxed) => return Err(GivenUp::Interrupted.into()),
+            Err(RecvTimeoutError::Timeout) if begun.elapsed() < patience => {}
+            Err(RecvTimeoutError::Timeout) => return Err(GivenUp::Late { seconds: patience.as_secs() }.into()),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(GivenUp::NoThread("the thread that opens it ended without a word".to_owned()).into());
+            }
+        }
+    }
+}
+
+/// Takes samples on threads of their own, until one of them does not come back.
+#[derive(Debug, Default)]
+pub(crate) struct Attendant {
+    /// Since a thread did not come back.
+    is_lost: bool,
+}
+
+impl Attendant {
+    /// The samples that `take` takes on a thread of its own; it counts in what it is given whatever it has got done. If that stays the same
+    /// for `timeout` and a second, the thread is left to itself, and every further call is refused.
+    ///
+    /// # Errors
+    /// Those of `take`, and [`MachineError::Timeout`]; afterwards [`MachineError::Device`].
+    pub(crate) fn samples(
+        &mut self,
+        machine: &str,
+        timeout: Ticks,
+        take: impl FnOnce(&AtomicU64) -> Result<Samples, MachineError> + Send + 'static,
+    ) -> Result<Samples, MachineError> {
+        let broken = |what: &str| {
+            let what = format!("{machine}: {what}");
+            MachineError::Device { machine: machine.to_owned(), what }
+        };
+        if self.is_lost {
+            return Err(broken("its runtime has not come back from a call before; start the program again"));
+        }
+        let progress = Arc::new(AtomicU64::new(0));
+        let told = Arc::clone(&progress);
+        let (tell, hear) = sync_channel(1);
+        let body = move || {
+            // If nobody listens any more, nobody wants to know.
+            let _ = tell.send(take(&told));
+        };
+        let spawned = std::thread::Builder::new().name("asks a runtime".to_owned()).spawn(body);
+        let thread = spawned.map_err(|source| MachineError::Os {
+            machine: machine.to_owned(),
+            doing: "starting the thread that asks its runtime",
+            source,
+        })?;
+        let patience = Duration::from_secs_f64(timeout.as_ns() / 1e9) + GRACE;
+        let mut seen = 0;
+        loop {
+            match hear.recv_timeout(patience) {
+                Ok(samples) => {
+                    // It has told all it had to tell.
+                    let _ = thread.join();
+                    return samples;
+                }
+                Err(RecvTimeoutError::Timeout) if progress.load(Ordering::Relaxed) != seen => {
+                    seen = progress.load(Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.is_lost = true;
+                    let waiting_for =
+                        format!("the runtime, in a call that has not come back for {} s", patience.as_secs());
+                    return Err(MachineError::Timeout { machine: machine.to_owned(), after: timeout, waiting_for });
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(broken("the thread that asks its runtime ended without a word"));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_that_does_not_come_back_is_waited_for_so_long_and_no_longer_or_until_somebody_interrupts() {
+        // It ends with the test.
+        let hangs = || {
+            std::thread::park();
+            Ok::<(), GivenUp>(())
+        };
+        let flag = AtomicBool::new(false);
+        let late = within(Duration::from_millis(1), &flag, hangs).unwrap_err();
+        assert_eq!(late, GivenUp::Late { seconds: 0 });
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(within(PATIENCE, &flag, hangs).unwrap_err(), GivenUp::Interrupted);
+        flag.store(false, Ordering::Relaxed);
+        assert_eq!(within(PATIENCE, &flag, || Ok::<u8, GivenUp>(7)), Ok(7));
+    }
+
+    #[test]
+    fn samples_that_get_no_further_end_with_a_timeout_and_the_next_are_refused() {
+        let mut attendant = Attendant::default();
+        let short = Ticks::whole_ns(1000);
+        assert!(attendant.samples("x", short, |_| Ok(Samples::wanted(3))).is_ok());
+        let late = attendant.samples("x", short, |told| {
+            told.fetch_add(1, Ordering::Relaxed);
+            std::thread::park();
+            Ok(Samples::wanted(3))
+        });
+        assert!(late.unwrap_err().to_string().contains("has not come back for 1 s"));
+        let refused = attendant.samples("x", short, |_| Ok(Samples::wanted(3))).unwrap_err().to_string();
+        assert_eq!(refused, "x: its runtime has not come back from a call before; start the program again");
+    }
+}

@@ -1,0 +1,262 @@
+// Between Lanemark and SYCL: what `sycl/api.rs` calls, with the names and types of C. `make runtimes` compiles it against the headers of the
+// wheel that has libsycl; no SYCL compiler is needed, for kernels come from OpenCL.
+//
+// No exception leaves it: each call gives 0, or 1 and in `said` what went wrong.
+
+#include <sycl/sycl.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Bytes = sycl::buffer<std::uint8_t, 1>;
+
+constexpr int as_buffer = 0, as_device = 1, as_host = 2;
+constexpr const char *silent = "an error without a word";
+constexpr std::size_t most_arguments = 16, argument_bytes = 64;
+
+// Memory that the runtime gave, given back with its queue still there.
+struct Given {
+    sycl::queue queue;
+    void *start;
+
+    Given(const sycl::queue &queue, void *start, const char *what, std::size_t bytes) : queue(queue), start(start) {
+        if (start == nullptr) throw std::runtime_error("no " + std::to_string(bytes) + " B of " + what + " memory");
+    }
+    Given(const Given &) = delete;
+    ~Given() { sycl::free(start, queue); }
+};
+
+void put(char *into, std::size_t len, const std::string &text) {
+    std::size_t used = std::min(len - 1, text.size());
+    std::memcpy(into, text.data(), used);
+    into[used] = '\0';
+}
+
+} // namespace
+
+extern "C" {
+
+struct LanemarkSyclSaid {
+    char text[2048];
+};
+
+struct LanemarkSyclDevice {
+    char name[256], platform[256], version[256], driver[256], backend[64];
+    std::uint64_t memory_bytes, largest_bytes;
+    std::uint32_t kind;
+    std::uint8_t is_opencl, has_device_usm, has_host_usm;
+};
+
+struct LanemarkSyclQueue {
+    // What went wrong while nobody waited.
+    std::optional<std::string> failure;
+    sycl::queue queue;
+    std::vector<std::optional<sycl::kernel>> kernels;
+    std::vector<Bytes> argument_buffers;
+    std::vector<std::unique_ptr<Given>> argument_memory;
+    std::optional<Bytes> buffer;
+    std::unique_ptr<Given> device, host;
+    std::size_t bytes = 0;
+
+    explicit LanemarkSyclQueue(const sycl::device &on)
+        : queue(
+              on,
+              [this](sycl::exception_list all) {
+                  for (const std::exception_ptr &one : all) {
+                      try {
+                          std::rethrow_exception(one);
+                      } catch (const std::exception &error) {
+                          failure = error.what();
+                      } catch (...) {
+                          failure = "an error without a word";
+                      }
+                  }
+              },
+              sycl::property::queue::in_order{}),
+          kernels(most_arguments + 1) {}
+};
+}
+
+namespace {
+
+template <typename F> int guarded(LanemarkSyclSaid *said, F &&body) noexcept {
+    try {
+        body();
+        return 0;
+    } catch (const std::exception &error) {
+        put(said->text, sizeof said->text, error.what());
+    } catch (...) {
+        put(said->text, sizeof said->text, silent);
+    }
+    return 1;
+}
+
+std::vector<sycl::device> devices() {
+    std::vector<sycl::device> all;
+    for (const sycl::platform &platform : sycl::platform::get_platforms())
+        for (const sycl::device &device : platform.get_devices()) all.push_back(device);
+    return all;
+}
+
+sycl::event submitted(LanemarkSyclQueue *queue, std::size_t arguments, int allocation) {
+    return queue->queue.submit([&](sycl::handler &handler) {
+        for (std::size_t n = 0; n < arguments; ++n) {
+            if (allocation == as_buffer) {
+                auto accessor = queue->argument_buffers[n].get_access<sycl::access::mode::read_write>(handler);
+                handler.set_arg(static_cast<int>(n), accessor);
+            } else {
+                handler.set_arg(static_cast<int>(n), queue->argument_memory[n]->start);
+            }
+        }
+        handler.single_task(*queue->kernels[arguments]);
+    });
+}
+
+} // namespace
+
+extern "C" {
+
+// Counts up with every change of what is below; it is compared before anything else is called.
+std::uint32_t lanemark_sycl_shim() { return 1; }
+
+// The SYCL that this was compiled against.
+const char *lanemark_sycl_version() {
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+    return "SYCL 2020 (libsycl " TEXT(__LIBSYCL_MAJOR_VERSION) "." TEXT(__LIBSYCL_MINOR_VERSION) ", " TEXT(__SYCL_COMPILER_VERSION) ")";
+#undef TEXT
+#undef TEXT_OF
+}
+
+int lanemark_sycl_count(std::size_t *count, LanemarkSyclSaid *said) {
+    return guarded(said, [&] { *count = devices().size(); });
+}
+
+int lanemark_sycl_device(std::size_t number, LanemarkSyclDevice *into, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        namespace info = sycl::info::device;
+        sycl::device device = devices().at(number);
+        put(into->name, sizeof into->name, device.get_info<info::name>());
+        put(into->platform, sizeof into->platform, device.get_platform().get_info<sycl::info::platform::name>());
+        put(into->version, sizeof into->version, device.get_info<info::version>());
+        put(into->driver, sizeof into->driver, device.get_info<info::driver_version>());
+        std::string backend = sycl::detail::get_backend_name_no_vendor(device.get_backend()).data();
+        put(into->backend, sizeof into->backend, backend);
+        into->memory_bytes = device.get_info<info::global_mem_size>();
+        into->largest_bytes = device.get_info<info::max_mem_alloc_size>();
+        into->kind = device.is_accelerator() ? 2 : device.is_gpu() ? 1 : device.is_cpu() ? 0 : 3;
+        into->is_opencl = device.get_backend() == sycl::backend::opencl;
+        into->has_device_usm = device.has(sycl::aspect::usm_device_allocations);
+        into->has_host_usm = device.has(sycl::aspect::usm_host_allocations);
+    });
+}
+
+// A queue of a device behind OpenCL, whose own handles of context and device come along: the caller gives them back.
+int lanemark_sycl_open(std::size_t number, LanemarkSyclQueue **queue, void **context, void **device, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        auto made = std::make_unique<LanemarkSyclQueue>(devices().at(number));
+        *context = sycl::get_native<sycl::backend::opencl>(made->queue.get_context());
+        *device = sycl::get_native<sycl::backend::opencl>(made->queue.get_device());
+        *queue = made.release();
+    });
+}
+
+void lanemark_sycl_close(LanemarkSyclQueue *queue) {
+    LanemarkSyclSaid said;
+    guarded(&said, [&] { queue->queue.wait(); });
+    guarded(&said, [&] { delete queue; });
+}
+
+// Takes a kernel of OpenCL with so many arguments, each an address; the caller keeps its own hold of it.
+int lanemark_sycl_kernel(LanemarkSyclQueue *queue, std::uint32_t arguments, void *kernel, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        auto native = static_cast<cl_kernel>(kernel);
+        queue->kernels.at(arguments) = sycl::make_kernel<sycl::backend::opencl>(native, queue->queue.get_context());
+    });
+}
+
+// Makes memory that kernels are given, at least so many pieces.
+int lanemark_sycl_arguments(LanemarkSyclQueue *queue, std::uint32_t count, std::int32_t allocation, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        auto &buffers = queue->argument_buffers;
+        while (allocation == as_buffer && buffers.size() < count) buffers.emplace_back(sycl::range<1>(argument_bytes));
+        auto &memory = queue->argument_memory;
+        while (allocation != as_buffer && memory.size() < count) {
+            void *start = sycl::malloc_device(argument_bytes, queue->queue);
+            memory.push_back(std::make_unique<Given>(queue->queue, start, "device", argument_bytes));
+        }
+    });
+}
+
+// Launches so many kernels, each given `arguments` pieces of memory, and waits for the last.
+int lanemark_sycl_launch(
+    LanemarkSyclQueue *queue, std::uint32_t kernels, std::uint32_t by_event, std::uint32_t arguments, std::int32_t allocation, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        for (std::uint32_t n = 1; n < kernels; ++n) submitted(queue, arguments, allocation);
+        sycl::event last = submitted(queue, arguments, allocation);
+        if (by_event)
+            last.wait();
+        else
+            queue->queue.wait();
+    });
+}
+
+// Makes memory of the device of so many bytes; where the program's side is the runtime's too, `own` is set to it.
+int lanemark_sycl_copies(LanemarkSyclQueue *queue, std::size_t bytes, std::int32_t allocation, void **own, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        queue->buffer.reset();
+        queue->device.reset();
+        queue->host.reset();
+        queue->bytes = bytes;
+        if (allocation == as_buffer) {
+            queue->buffer.emplace(sycl::range<1>(bytes));
+            return;
+        }
+        queue->device = std::make_unique<Given>(queue->queue, sycl::malloc_device(bytes, queue->queue), "device", bytes);
+        if (allocation == as_host) {
+            queue->host = std::make_unique<Given>(queue->queue, sycl::malloc_host(bytes, queue->queue), "host", bytes);
+            *own = queue->host->start;
+        }
+    });
+}
+
+// Copies between `own` and the memory of the device, and waits.
+int lanemark_sycl_copy(LanemarkSyclQueue *queue, std::uint32_t to_device, std::uint32_t by_event, std::uint8_t *own, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        sycl::event copied;
+        if (queue->buffer) {
+            copied = queue->queue.submit([&](sycl::handler &handler) {
+                if (to_device)
+                    handler.copy(own, queue->buffer->get_access<sycl::access::mode::write>(handler));
+                else
+                    handler.copy(queue->buffer->get_access<sycl::access::mode::read>(handler), own);
+            });
+        } else {
+            void *there = queue->device->start;
+            copied = to_device ? queue->queue.memcpy(there, own, queue->bytes) : queue->queue.memcpy(own, there, queue->bytes);
+        }
+        if (by_event)
+            copied.wait();
+        else
+            queue->queue.wait();
+    });
+}
+
+// What went wrong since this was asked last, while nobody waited for it.
+int lanemark_sycl_failed(LanemarkSyclQueue *queue, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        queue->queue.throw_asynchronous();
+        if (!queue->failure) return;
+        std::string failure = *std::exchange(queue->failure, std::nullopt);
+        throw std::runtime_error(failure);
+    });
+}
+}
