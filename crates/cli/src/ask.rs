@@ -291,8 +291,12 @@ impl Run {
         if target.facts().clockwork == Clockwork::Emulated {
             return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
         }
-        if target.facts().runtime.is_some() {
-            let because = "a runtime does not say what lies between a program and its device";
+        if let Some(runtime) = &target.facts().runtime {
+            let because = if runtime.is_emulated {
+                "its device only behaves like another: this is what its runtime costs on this processor, and nothing of a real one"
+            } else {
+                "a runtime does not say what lies between a program and its device"
+            };
             return Ok(unknown_ceiling(because.to_owned()));
         }
         if let Some(platform) = &target.platform {

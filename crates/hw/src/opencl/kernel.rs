@@ -15,7 +15,7 @@ use std::ptr;
 pub(crate) struct Kernel {
     api: Api,
     program: cl::cl_program,
-    kernel: cl::cl_kernel,
+    handle: cl::cl_kernel,
 }
 
 // SAFETY: handles may be used from any thread (OpenCL 3.0, section 2.1), and one thread at a time has a kernel.
@@ -37,7 +37,7 @@ impl Kernel {
     ) -> Result<Kernel, OpenClError> {
         let api = Api::loaded()?;
         // Released as far as it was made, whatever happens below.
-        let mut built = Kernel { api, program: ptr::null_mut(), kernel: ptr::null_mut() };
+        let mut built = Kernel { api, program: ptr::null_mut(), handle: ptr::null_mut() };
         let (text_of_it, mut status) = (source(arguments), cl::CL_SUCCESS);
         let (mut source, len) = (text_of_it.as_ptr().cast(), text_of_it.len());
         // SAFETY: whoever calls vouches for both handles, and every other one is that of a call that succeeded.
@@ -55,14 +55,14 @@ impl Kernel {
             }
         }
         // SAFETY: as above.
-        built.kernel = unsafe { (api.create_kernel)(built.program, c"nothing".as_ptr(), &raw mut status) };
+        built.handle = unsafe { (api.create_kernel)(built.program, c"nothing".as_ptr(), &raw mut status) };
         good("finding the kernel", status)?;
         Ok(built)
     }
 
     /// Its handle, which lives as long as this does.
     pub(crate) fn handle(&self) -> *mut c_void {
-        self.kernel.cast()
+        self.handle.cast()
     }
 }
 
@@ -70,8 +70,8 @@ impl Drop for Kernel {
     fn drop(&mut self) {
         // SAFETY: each handle is given back once, if it was made.
         unsafe {
-            if !self.kernel.is_null() {
-                (self.api.release_kernel)(self.kernel);
+            if !self.handle.is_null() {
+                (self.api.release_kernel)(self.handle);
             }
             if !self.program.is_null() {
                 (self.api.release_program)(self.program);

@@ -64,7 +64,7 @@ impl OpenClMachine {
         let (device, queue) = within(PATIENCE, &interrupted, move || {
             let (mut devices, refused) = Device::all()?;
             if number >= devices.len() {
-                return Err(OpenClError::NoDevice { number, devices, refused });
+                return Err(OpenClError::no_device(number, devices, refused));
             }
             let device = devices.swap_remove(number);
             let queue = Queue::new(&device)?;

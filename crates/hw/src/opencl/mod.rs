@@ -100,6 +100,13 @@ impl OpenClError {
     fn nothing(refused: Vec<String>) -> OpenClError {
         OpenClError::Nothing { vendors: vendors(), refused }
     }
+
+    /// Beside what there is, what is installed and cannot be loaded: it may be what was meant.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    fn no_device(number: usize, devices: Vec<Device>, mut refused: Vec<String>) -> OpenClError {
+        refused.extend(vendors().iter().filter(|vendor| vendor.problem.is_some()).map(ToString::to_string));
+        OpenClError::NoDevice { number, devices, refused }
+    }
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -24,7 +24,7 @@ pub(super) struct Handle {
 
 /// What went wrong, in the runtime's words.
 #[repr(C)]
-pub(super) struct Said([c_char; 2048]);
+pub(super) struct Said([u8; 2048]);
 
 impl Said {
     pub(super) const NOTHING: Said = Said([0; 2048]);
@@ -45,11 +45,11 @@ impl fmt::Debug for Said {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Described {
-    pub(super) name: [c_char; 256],
-    pub(super) platform: [c_char; 256],
-    pub(super) version: [c_char; 256],
-    pub(super) driver: [c_char; 256],
-    pub(super) backend: [c_char; 64],
+    pub(super) name: [u8; 256],
+    pub(super) platform: [u8; 256],
+    pub(super) version: [u8; 256],
+    pub(super) driver: [u8; 256],
+    pub(super) backend: [u8; 64],
     pub(super) memory_bytes: u64,
     pub(super) largest_bytes: u64,
     /// 0 a processor, 1 a graphics processor, 2 an accelerator, 3 something else.
@@ -76,9 +76,9 @@ impl Described {
 }
 
 /// A text that ends with a zero, or where its room does.
-pub(super) fn text(of: &[c_char]) -> String {
-    let bytes: Vec<u8> = of.iter().map(|unit| unit.cast_unsigned()).take_while(|byte| *byte != 0).collect();
-    String::from_utf8_lossy(&bytes).trim().to_owned()
+pub(super) fn text(of: &[u8]) -> String {
+    let end = of.iter().position(|byte| *byte == 0).unwrap_or(of.len());
+    String::from_utf8_lossy(&of[..end]).trim().to_owned()
 }
 
 macro_rules! functions {
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn what_a_runtime_said_ends_with_a_zero_or_with_its_room() {
         let mut said = Said::NOTHING;
-        said.0[..3].copy_from_slice(&[b'n' as c_char, b'o' as c_char, b'\n' as c_char]);
+        said.0[..3].copy_from_slice(b"no\n");
         assert_eq!(said.good("asking", 1).unwrap_err().to_string(), "asking: no");
         assert_eq!(said.good("asking", 0), Ok(()));
-        assert_eq!(text(&[b'x' as c_char; 4]), "xxxx");
+        assert_eq!(text(b"xxxx"), "xxxx");
     }
 }

@@ -4,6 +4,7 @@
 
 use super::SyclError;
 use super::api::{Api, Described, Said, text};
+use crate::opencl::vendors;
 use lanemark_machine::DeviceKind;
 use std::fmt;
 
@@ -58,15 +59,16 @@ impl Device {
     ///
     /// # Errors
     /// [`SyclError::NoShim`] and [`SyclError::OtherShim`] where there is no SYCL, [`SyclError::Nothing`] where it has no device, and
-    /// [`SyclError::Refused`].
+    /// [`SyclError::Refused`] where one does not say what it is.
     pub fn all() -> Result<Vec<Device>, SyclError> {
         let api = Api::loaded()?;
         let (mut count, mut said) = (0, Said::NOTHING);
         // SAFETY: there is room for what is asked for.
         let status = unsafe { (api.count)(&raw mut count, &raw mut said) };
-        said.good("asking SYCL for its devices", status)?;
-        if count == 0 {
-            return Err(SyclError::Nothing);
+        // Without a runtime of OpenCL this is an error to some versions, and to others an empty list.
+        let error = said.good("asking it for devices", status).err();
+        if error.is_some() || count == 0 {
+            return Err(SyclError::Nothing { said: error.map(|error| error.to_string()), vendors: vendors() });
         }
         (0..count).map(|number| Device::of(&api, number)).collect()
     }

@@ -24,9 +24,10 @@ mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod queue;
 
-use crate::opencl::OpenClError;
+use crate::opencl::{OpenClError, Vendor};
 pub use device::Device;
 pub use machine::SyclMachine;
+use std::fmt;
 
 /// Why there is no device to ask.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,10 +44,15 @@ pub enum SyclError {
         what: String,
     },
     /// SYCL has no device.
-    #[error("SYCL has no device here; through OpenCL it has those of OCL_ICD_VENDORS, or of /etc/OpenCL/vendors")]
-    Nothing,
+    #[error("SYCL has no device here{}; it finds runtimes of OpenCL, and installed are {}", because(.said.as_deref()), all_of(.vendors))]
+    Nothing {
+        /// What it said, if it said anything.
+        said: Option<String>,
+        /// Runtimes of OpenCL that are installed.
+        vendors: Vec<Vendor>,
+    },
     /// No device has this number.
-    #[error("there is no sycl:{number}; there are {}", list(.devices))]
+    #[error("there is no sycl:{number}; there are {}", all_of(.devices))]
     NoDevice {
         /// The number.
         number: usize,
@@ -57,7 +63,7 @@ pub enum SyclError {
     #[error(
         "{0} is not behind OpenCL, and what is launched is built there; ask another one, or leave it out with ONEAPI_DEVICE_SELECTOR=opencl:*"
     )]
-    OtherBackend(Device),
+    OtherBackend(String),
     /// A call into the runtime has not come back.
     #[error(
         "a call into the SYCL runtime has not come back for {seconds} s; to leave a device out, see ONEAPI_DEVICE_SELECTOR"
@@ -97,6 +103,10 @@ impl From<crate::patience::GivenUp> for SyclError {
     }
 }
 
-fn list(all: &[Device]) -> String {
-    all.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+fn because(said: Option<&str>) -> String {
+    said.map_or_else(String::new, |said| format!(" ({said})"))
+}
+
+fn all_of<T: fmt::Display>(all: &[T]) -> String {
+    if all.is_empty() { "none".to_owned() } else { all.iter().map(T::to_string).collect::<Vec<_>>().join("; ") }
 }

@@ -75,14 +75,13 @@ const fn code(allocation: Allocation) -> i32 {
 }
 
 impl Queue {
-    /// Opens it, and launches and copies once: what a runtime makes at its first command, threads above all, is then not made on the one
-    /// core where samples are taken.
+    /// Opens it.
     ///
     /// # Errors
-    /// What SYCL said, and OpenCL, which builds the kernel.
+    /// [`SyclError::OtherBackend`], and what SYCL said.
     pub(super) fn new(device: &Device) -> Result<Queue, SyclError> {
         if !device.is_opencl {
-            return Err(SyclError::OtherBackend(device.clone()));
+            return Err(SyclError::OtherBackend(device.to_string()));
         }
         let (api, mut said) = (Api::loaded()?, Said::NOTHING);
         let mut queue = Queue {
@@ -98,13 +97,6 @@ impl Queue {
         // SAFETY: each is a place for one handle.
         let status = unsafe { (api.open)(device.number, handle, context, id, &raw mut said) };
         said.good("making a queue", status)?;
-        queue.ready(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE })?;
-        let launched = queue.launch(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE }, &mut said);
-        said.good("launching a kernel", launched)?;
-        for verb in [Verb::Store, Verb::Load] {
-            let moved = MovedByRuntime { verb, bytes: 1 << 16, told: Told::Finish, allocation: Allocation::Buffer };
-            queue.prepare(moved, 0)?;
-        }
         Ok(queue)
     }
 
