@@ -56,6 +56,31 @@ pub(crate) fn within<T: Send + 'static, E: From<GivenUp> + Send + 'static>(
     }
 }
 
+/// What the thread that takes samples has got done.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    steps: AtomicU64,
+    /// Whether it makes what a plan needs, which may take longer than a sample.
+    is_preparing: AtomicBool,
+}
+
+impl Progress {
+    /// One thing more.
+    pub(crate) fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Does what a plan needs before its first sample, or after its last.
+    pub(crate) fn preparing<T>(&self, job: impl FnOnce() -> T) -> T {
+        self.is_preparing.store(true, Ordering::Relaxed);
+        self.step();
+        let done = job();
+        self.is_preparing.store(false, Ordering::Relaxed);
+        self.step();
+        done
+    }
+}
+
 /// Takes samples on threads of their own, until one of them does not come back.
 #[derive(Debug, Default)]
 pub(crate) struct Attendant {
@@ -64,8 +89,8 @@ pub(crate) struct Attendant {
 }
 
 impl Attendant {
-    /// The samples that `take` takes on a thread of its own; it counts in what it is given whatever it has got done. If that stays the same
-    /// for `timeout` and a second, the thread is left to itself, and every further call is refused.
+    /// The samples that `take` takes on a thread of its own, which says how far it is. If it gets no further for `timeout` and a second, or
+    /// where it prepares for two minutes, the thread is left to itself, and every further call is refused.
     ///
     /// # Errors
     /// Those of `take`, and [`MachineError::Timeout`]; afterwards [`MachineError::Device`].
@@ -73,7 +98,7 @@ impl Attendant {
         &mut self,
         machine: &str,
         timeout: Ticks,
-        take: impl FnOnce(&AtomicU64) -> Result<Samples, MachineError> + Send + 'static,
+        take: impl FnOnce(&Progress) -> Result<Samples, MachineError> + Send + 'static,
     ) -> Result<Samples, MachineError> {
         let broken = |what: &str| {
             let what = format!("{machine}: {what}");
@@ -82,7 +107,7 @@ impl Attendant {
         if self.is_lost {
             return Err(broken("its runtime has not come back from a call before; start the program again"));
         }
-        let progress = Arc::new(AtomicU64::new(0));
+        let progress = Arc::new(Progress::default());
         let told = Arc::clone(&progress);
         let (tell, hear) = sync_channel(1);
         let body = move || {
@@ -96,7 +121,7 @@ impl Attendant {
             source,
         })?;
         let patience = Duration::from_secs_f64(timeout.as_ns() / 1e9) + GRACE;
-        let mut seen = 0;
+        let (mut seen, mut since) = (0, Instant::now());
         loop {
             match hear.recv_timeout(patience) {
                 Ok(samples) => {
@@ -104,13 +129,16 @@ impl Attendant {
                     let _ = thread.join();
                     return samples;
                 }
-                Err(RecvTimeoutError::Timeout) if progress.load(Ordering::Relaxed) != seen => {
-                    seen = progress.load(Ordering::Relaxed);
+                Err(RecvTimeoutError::Timeout) if progress.steps.load(Ordering::Relaxed) != seen => {
+                    (seen, since) = (progress.steps.load(Ordering::Relaxed), Instant::now());
                 }
+                // What prepares a plan may build kernels, and fill much memory.
+                Err(RecvTimeoutError::Timeout)
+                    if progress.is_preparing.load(Ordering::Relaxed) && since.elapsed() < PATIENCE => {}
                 Err(RecvTimeoutError::Timeout) => {
                     self.is_lost = true;
                     let waiting_for =
-                        format!("the runtime, in a call that has not come back for {} s", patience.as_secs());
+                        format!("the runtime, in a call that has not come back for {} s", since.elapsed().as_secs());
                     return Err(MachineError::Timeout { machine: machine.to_owned(), after: timeout, waiting_for });
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -146,12 +174,18 @@ mod tests {
         let mut attendant = Attendant::default();
         let short = Ticks::whole_ns(1000);
         assert!(attendant.samples("x", short, |_| Ok(Samples::wanted(3))).is_ok());
+        let slow = attendant.samples("x", short, |told| {
+            told.preparing(|| std::thread::sleep(GRACE + GRACE / 4));
+            Ok(Samples::wanted(3))
+        });
+        assert!(slow.is_ok(), "what is prepared has more time");
         let late = attendant.samples("x", short, |told| {
-            told.fetch_add(1, Ordering::Relaxed);
+            told.step();
             std::thread::park();
             Ok(Samples::wanted(3))
         });
-        assert!(late.unwrap_err().to_string().contains("has not come back for 1 s"));
+        let late = late.unwrap_err().to_string();
+        assert!(late.contains("in a call that has not come back for "), "{late}");
         let refused = attendant.samples("x", short, |_| Ok(Samples::wanted(3))).unwrap_err().to_string();
         assert_eq!(refused, "x: its runtime has not come back from a call before; start the program again");
     }

@@ -6,7 +6,7 @@ use super::OpenClError;
 use super::device::{Device, good};
 use super::queue::Queue;
 use crate::interpreter::interpreter;
-use crate::patience::{Attendant, PATIENCE, within};
+use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::run::{Numbering, Run};
@@ -17,7 +17,7 @@ use lanemark_machine::{
     Samples, Unsupported,
 };
 use lanemark_units::format_size;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A device behind an OpenCL runtime.
@@ -193,14 +193,14 @@ fn launch_kernels(
     run: &Run<'_>,
     launch: Launch,
     samples: &mut Samples,
-    told: &AtomicU64,
+    told: &Progress,
 ) -> Result<(), MachineError> {
     let left = run.take(
         samples,
         "launching kernels",
         || (),
         |limits, first, passes| {
-            told.fetch_add(1, Ordering::Relaxed);
+            told.step();
             queue.timed(run.machine, launch, limits, first, passes)
         },
     );
@@ -213,7 +213,7 @@ fn move_bytes(
     run: &Run<'_>,
     moved: MovedByRuntime,
     samples: &mut Samples,
-    told: &AtomicU64,
+    told: &Progress,
 ) -> Result<(), MachineError> {
     let refused = |error: OpenClError| {
         let machine = run.machine.to_owned();
@@ -221,22 +221,24 @@ fn move_bytes(
         MachineError::Device { machine, what }
     };
     let Numbering::EndingWith(seed) = run.numbering else { return Ok(()) };
-    let copies = queue.copies(moved.bytes).map_err(refused)?;
-    told.fetch_add(1, Ordering::Relaxed);
-    copies.prepare(moved.verb, seed).map_err(refused)?;
+    let copies = told.preparing(|| {
+        let copies = queue.copies(moved.bytes)?;
+        copies.prepare(moved.verb, seed)?;
+        Ok(copies)
+    });
+    let copies = copies.map_err(refused)?;
     run.take(
         samples,
         "copying to a device or from it",
         || (),
         |limits, _, passes| {
-            told.fetch_add(1, Ordering::Relaxed);
+            told.step();
             let (stamps, status) = copies.timed(moved, limits, passes);
             good("asking for it", status).map_err(refused)?;
             Ok(stamps)
         },
     )?;
-    told.fetch_add(1, Ordering::Relaxed);
-    samples.confirmed = Some(copies.confirmed(moved.verb, seed).map_err(refused)?);
+    samples.confirmed = Some(told.preparing(|| copies.confirmed(moved.verb, seed)).map_err(refused)?);
     Ok(())
 }
 

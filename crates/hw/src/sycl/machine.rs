@@ -4,7 +4,7 @@ use super::SyclError;
 use super::device::Device;
 use super::queue::Queue;
 use crate::interpreter::interpreter;
-use crate::patience::{Attendant, PATIENCE, within};
+use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::run::{Numbering, Run};
@@ -15,7 +15,7 @@ use lanemark_machine::{
     Samples, Unsupported,
 };
 use lanemark_units::format_size;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A device behind a SYCL runtime.
@@ -205,21 +205,26 @@ impl Asked {
         run: &Run<'_>,
         seed: u64,
         samples: &mut Samples,
-        told: &AtomicU64,
+        told: &Progress,
     ) -> Result<(), MachineError> {
-        let refused = |error: SyclError| {
-            let machine = run.machine.to_owned();
-            let what = match self {
-                Asked::Launch(launch) => format!("{machine}: a launch, told by {}: {error}", launch.told),
-                Asked::Moved(moved) => format!("{machine}: a copy of {} B: {error}", moved.bytes),
-            };
-            MachineError::Device { machine, what }
+        let what = match self {
+            Asked::Launch(launch) => format!("a launch with {} arguments", launch.arguments.count),
+            Asked::Moved(moved) => format!("a copy of {} B as {}", moved.bytes, moved.allocation),
         };
-        match self {
+        let broken = |error: SyclError| {
+            let machine = run.machine.to_owned();
+            MachineError::Device { what: format!("{machine}: {what}: {error}"), machine }
+        };
+        let prepared = told.preparing(|| match self {
             Asked::Launch(launch) => queue.ready(launch),
             Asked::Moved(moved) => queue.prepare(moved, seed),
-        }
-        .map_err(refused)?;
+        });
+        // What cannot be had for this plan can be had for a smaller one.
+        prepared.map_err(|error| Unsupported {
+            what: what.clone(),
+            machine: run.machine.to_owned(),
+            because: error.to_string(),
+        })?;
         let doing = match self {
             Asked::Launch(_) => "launching kernels",
             Asked::Moved(_) => "copying to a device or from it",
@@ -229,17 +234,16 @@ impl Asked {
             doing,
             || (),
             |limits, first, passes| {
-                told.fetch_add(1, Ordering::Relaxed);
+                told.step();
                 let stamps = match self {
                     Asked::Launch(launch) => queue.launches(launch, limits, first, passes),
                     Asked::Moved(moved) => queue.copies(moved, limits, first, passes),
                 };
-                stamps.map_err(refused)
+                stamps.map_err(broken)
             },
         )?;
-        told.fetch_add(1, Ordering::Relaxed);
         if let Asked::Moved(moved) = self {
-            samples.confirmed = Some(queue.confirmed(moved.verb, seed).map_err(refused)?);
+            samples.confirmed = Some(told.preparing(|| queue.confirmed(moved.verb, seed)).map_err(broken)?);
         }
         Ok(())
     }
