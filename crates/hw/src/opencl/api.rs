@@ -6,7 +6,6 @@
 
 use super::OpenClError;
 use libloading::Library;
-use opencl_sys as cl;
 use opencl_sys::cl_function_types;
 use std::fmt;
 use std::sync::OnceLock;
@@ -70,9 +69,14 @@ functions! {
     release_memory: clReleaseMemObject, clReleaseMemObject_t;
     write_buffer: clEnqueueWriteBuffer, clEnqueueWriteBuffer_t;
     read_buffer: clEnqueueReadBuffer, clEnqueueReadBuffer_t;
+    map_buffer: clEnqueueMapBuffer, clEnqueueMapBuffer_t;
+    unmap: clEnqueueUnmapMemObject, clEnqueueUnmapMemObject_t;
+    kernel_argument: clSetKernelArg, clSetKernelArg_t;
+    flush: clFlush, clFlush_t;
     finish: clFinish, clFinish_t;
     wait: clWaitForEvents, clWaitForEvents_t;
     release_event: clReleaseEvent, clReleaseEvent_t;
+    extension_function: clGetExtensionFunctionAddressForPlatform, clGetExtensionFunctionAddressForPlatform_t;
 }
 
 impl fmt::Debug for Api {
@@ -109,33 +113,3 @@ impl Api {
         }
     }
 }
-
-/// A status that is no success, by its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Status(pub i32);
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self.0 {
-            cl::CL_DEVICE_NOT_FOUND => "CL_DEVICE_NOT_FOUND",
-            cl::CL_DEVICE_NOT_AVAILABLE => "CL_DEVICE_NOT_AVAILABLE",
-            cl::CL_COMPILER_NOT_AVAILABLE => "CL_COMPILER_NOT_AVAILABLE",
-            cl::CL_MEM_OBJECT_ALLOCATION_FAILURE => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
-            cl::CL_OUT_OF_RESOURCES => "CL_OUT_OF_RESOURCES",
-            cl::CL_OUT_OF_HOST_MEMORY => "CL_OUT_OF_HOST_MEMORY",
-            cl::CL_BUILD_PROGRAM_FAILURE => "CL_BUILD_PROGRAM_FAILURE",
-            cl::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
-            cl::CL_INVALID_VALUE => "CL_INVALID_VALUE",
-            cl::CL_INVALID_DEVICE => "CL_INVALID_DEVICE",
-            cl::CL_INVALID_CONTEXT => "CL_INVALID_CONTEXT",
-            cl::CL_INVALID_COMMAND_QUEUE => "CL_INVALID_COMMAND_QUEUE",
-            cl::CL_INVALID_BUFFER_SIZE => "CL_INVALID_BUFFER_SIZE",
-            NO_PLATFORM => "CL_PLATFORM_NOT_FOUND_KHR",
-            _ => return write!(f, "status {}", self.0),
-        };
-        write!(f, "{name} ({})", self.0)
-    }
-}
-
-/// What a loader says that knows no platform (extension `cl_khr_icd`).
-pub(super) const NO_PLATFORM: i32 = -1001;

@@ -1,55 +1,99 @@
-//! A buffer of the program, one of the device, and the copies between them.
+//! Memory of the program, memory of the device, and the copies between them.
 
 #![allow(unsafe_code)]
 
 use super::OpenClError;
-use super::api::Api;
-use super::device::good;
+use super::commands::Commands;
+use super::memory::{At, Memory};
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use crate::x86::sample::{Ending, Limits, Stamps, stamp_after, stamp_before};
-use lanemark_machine::{Confirmed, MovedByRuntime, Told, Verb};
+use lanemark_machine::{Allocation, Confirmed, MovedByRuntime, Told, Verb};
 use opencl_sys as cl;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Both buffers, of one length.
+/// Both ends, of one length.
 #[derive(Debug)]
 pub(super) struct Copies {
-    api: Api,
-    commands: cl::cl_command_queue,
+    commands: Arc<Commands>,
     /// What the program copies from or to.
-    own: Buffer,
+    own: Own,
     /// What is held against it.
     other: Buffer,
-    device: cl::cl_mem,
+    device: Memory,
+    allocation: Allocation,
     bytes: usize,
 }
 
+/// The program's end.
+#[derive(Debug)]
+enum Own {
+    Ordinary(Buffer),
+    /// Memory that the runtime gave for the purpose, with its address.
+    Lent {
+        start: *mut u8,
+        bytes: usize,
+        _memory: Memory,
+    },
+}
+
+impl Own {
+    fn at(&mut self) -> *mut u8 {
+        match self {
+            Own::Ordinary(buffer) => buffer.at(0),
+            Own::Lent { start, .. } => *start,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Own::Ordinary(buffer) => buffer.bytes(),
+            // SAFETY: the memory is the program's as long as it is there, was written by `bytes_mut`, and no copy is under way.
+            Own::Lent { start, bytes, .. } => unsafe { std::slice::from_raw_parts(*start, *bytes) },
+        }
+    }
+
+    fn fill(&mut self, seed: u64) {
+        match self {
+            Own::Ordinary(buffer) => pattern::fill(buffer.bytes_mut(), seed),
+            Own::Lent { start, bytes, .. } => {
+                // SAFETY: as for `bytes`; what it holds at first is set to zeros here, before anybody looks at it.
+                let bytes = unsafe {
+                    start.write_bytes(0, *bytes);
+                    std::slice::from_raw_parts_mut(*start, *bytes)
+                };
+                pattern::fill(bytes, seed);
+            }
+        }
+    }
+}
+
 impl Copies {
-    /// Of so many bytes each, at least 1; `commands` is a queue of `context` and outlives this.
+    /// Of so many bytes each, at least 1.
     ///
     /// # Errors
     /// What the runtime or the system said, mostly that memory is short.
-    pub(super) fn new(
-        api: Api,
-        context: cl::cl_context,
-        commands: cl::cl_command_queue,
-        bytes: usize,
-    ) -> Result<Copies, OpenClError> {
+    pub(super) fn new(commands: &Arc<Commands>, allocation: Allocation, bytes: usize) -> Result<Copies, OpenClError> {
         let short = |error| OpenClError::System(format!("memory for copies of {bytes} B: {error}"));
-        let (own, other) = (Buffer::new(bytes).map_err(short)?, Buffer::new(bytes).map_err(short)?);
-        let mut status = cl::CL_SUCCESS;
-        // SAFETY: the context is there, and no memory of the program's is handed over.
-        let device =
-            unsafe { (api.create_buffer)(context, cl::CL_MEM_READ_WRITE, bytes, ptr::null_mut(), &raw mut status) };
-        good("making a buffer on the device", status)?;
-        Ok(Copies { api, commands, own, other, device, bytes })
+        let buffer = || Buffer::new(bytes).map_err(short);
+        let context = &commands.context;
+        let own = if allocation == Allocation::Host {
+            let memory = Memory::new(context, Allocation::Host, bytes)?;
+            let At::Address(start) = memory.at() else { return Err(OpenClError::NoFunction("clHostMemAllocINTEL")) };
+            Own::Lent { start: start.cast(), bytes, _memory: memory }
+        } else {
+            Own::Ordinary(buffer()?)
+        };
+        let on_device = if allocation == Allocation::Host { Allocation::Device } else { allocation };
+        let device = Memory::new(context, on_device, bytes)?;
+        Ok(Copies { commands: Arc::clone(commands), own, other: buffer()?, device, allocation, bytes })
     }
 
-    /// Whether they are of this length.
-    pub(super) fn are_of(&self, bytes: usize) -> bool {
-        self.bytes == bytes
+    /// Whether they are of this kind and length.
+    pub(super) fn are_of(&self, allocation: Allocation, bytes: usize) -> bool {
+        self.allocation == allocation && self.bytes == bytes
     }
 
     /// Puts bytes where a copy is to take them, which another `seed` makes others, and other ones where it is to put them.
@@ -59,11 +103,11 @@ impl Copies {
     pub(super) fn prepare(&mut self, verb: Verb, seed: u64) -> Result<(), OpenClError> {
         let (source, stale) = (seed.wrapping_mul(2), seed.wrapping_mul(2).wrapping_add(1));
         let (on_device, own) = if verb == Verb::Store { (stale, source) } else { (source, stale) };
-        pattern::fill(self.own.bytes_mut(), on_device);
-        let (at, to) = (self.own.at(0), Verb::Store);
-        good("filling a buffer of the device", self.blocking(to, at))?;
-        good("filling a buffer of the device", self.finish())?;
-        pattern::fill(self.own.bytes_mut(), own);
+        pattern::fill(self.other.bytes_mut(), on_device);
+        let all = ptr::slice_from_raw_parts_mut(self.other.at(0), self.bytes);
+        // SAFETY: both ends have as many bytes.
+        unsafe { self.commands.bring("filling memory of the device", Verb::Store, all, self.device.at()) }?;
+        self.own.fill(own);
         Ok(())
     }
 
@@ -72,11 +116,13 @@ impl Copies {
     /// # Errors
     /// What the runtime said.
     pub(super) fn confirmed(&mut self, verb: Verb, seed: u64) -> Result<Confirmed, OpenClError> {
-        let at = self.other.at(0);
         pattern::fill(self.other.bytes_mut(), seed.wrapping_mul(2));
         if verb == Verb::Store {
-            good("reading a buffer of the device back", self.blocking(Verb::Load, at))?;
-            good("reading a buffer of the device back", self.finish())?;
+            // Where nothing comes back, nothing is equal.
+            self.own.fill(seed.wrapping_mul(2).wrapping_add(1));
+            let all = ptr::slice_from_raw_parts_mut(self.own.at(), self.bytes);
+            // SAFETY: both ends have as many bytes.
+            unsafe { self.commands.bring("reading memory of the device back", Verb::Load, all, self.device.at()) }?;
         }
         let confirmed_bytes = pattern::equal_bytes(self.own.bytes(), self.other.bytes());
         Ok(Confirmed { claimed_bytes: self.bytes as u64, confirmed_bytes })
@@ -84,12 +130,13 @@ impl Copies {
 
     /// Times `passes` copies; the status of the last call is beside the stamps.
     pub(super) fn timed(&mut self, moved: MovedByRuntime, limits: &Limits<'_>, passes: u64) -> (Stamps, i32) {
-        let at = self.own.at(0);
+        let (at, is_mapped) = (self.own.at(), self.allocation == Allocation::Mapped);
         let (mut status, mut ending) = (cl::CL_SUCCESS, Ending::Done);
         let start = stamp_before();
         for pass in 0..passes {
             status = match moved.told {
-                Told::Finish => self.blocking(moved.verb, at),
+                _ if is_mapped => self.mapped(moved.verb, at, moved.told),
+                Told::Finish => self.copy(moved.verb, at, cl::CL_TRUE, ptr::null_mut()),
                 Told::Event => self.by_event(moved.verb, at),
             };
             if status != cl::CL_SUCCESS {
@@ -104,64 +151,56 @@ impl Copies {
         let issued = stamp_after();
         let mut delivered = issued;
         if moved.told == Told::Finish && status == cl::CL_SUCCESS {
-            status = self.finish();
+            status = self.commands.finish();
             delivered = stamp_after();
         }
         (Stamps { start, issued, delivered, ending }, status)
     }
 
     #[inline]
-    fn blocking(&self, verb: Verb, at: *mut u8) -> i32 {
-        self.copy(verb, at, cl::CL_TRUE, ptr::null_mut())
-    }
-
-    #[inline]
     fn by_event(&self, verb: Verb, at: *mut u8) -> i32 {
         let mut event: cl::cl_event = ptr::null_mut();
         let status = self.copy(verb, at, cl::CL_FALSE, &raw mut event);
-        if status != cl::CL_SUCCESS {
-            return status;
-        }
-        // SAFETY: the event is that of the copy, and is given back once; it is waited for, so that nobody uses `at` afterwards.
-        unsafe {
-            let waited = (self.api.wait)(1, &raw const event);
-            let released = (self.api.release_event)(event);
-            if waited == cl::CL_SUCCESS { released } else { waited }
-        }
+        if status == cl::CL_SUCCESS { self.commands.wait(&[event]) } else { status }
     }
 
-    /// Asks for a copy between `at`, where there are as many bytes, and the device.
+    /// Asks for a copy between `at` and the device.
     #[inline]
     fn copy(&self, verb: Verb, at: *mut u8, blocks: cl::cl_bool, event: *mut cl::cl_event) -> i32 {
-        let (commands, device, bytes) = (self.commands, self.device, self.bytes);
-        // SAFETY: the queue and the buffer are there; `at` is the start of one of this one's buffers, which live until `drop` has seen the queue
-        // empty.
-        unsafe {
-            match verb {
-                Verb::Store => {
-                    (self.api.write_buffer)(commands, device, blocks, 0, bytes, at.cast(), 0, ptr::null(), event)
-                }
-                Verb::Load => {
-                    (self.api.read_buffer)(commands, device, blocks, 0, bytes, at.cast(), 0, ptr::null(), event)
-                }
-            }
-        }
+        // SAFETY: `at` is the start of the program's end; both live until `drop` has seen the queue empty.
+        unsafe { self.commands.copy(verb, at, self.device.at(), self.bytes, blocks, event) }
     }
 
+    /// Maps the object, has this core copy, and unmaps it: by an event that is waited for, or not waited for yet.
     #[inline]
-    fn finish(&self) -> i32 {
-        // SAFETY: the queue is there.
-        unsafe { (self.api.finish)(self.commands) }
+    fn mapped(&self, verb: Verb, at: *mut u8, told: Told) -> i32 {
+        let (api, queue, bytes) = (&self.commands.context.api, self.commands.handle, self.bytes);
+        let At::Object(object) = self.device.at() else { return cl::CL_INVALID_MEM_OBJECT };
+        let flags = if verb == Verb::Store { cl::CL_MAP_WRITE_INVALIDATE_REGION } else { cl::CL_MAP_READ };
+        let (mut status, mut event) = (cl::CL_SUCCESS, ptr::null_mut());
+        // SAFETY: queue and object are there. The mapping has as many bytes as the program's end, another piece of memory, and is used
+        // until it is unmapped and no longer.
+        unsafe {
+            let (none, blocks) = (ptr::null(), cl::CL_TRUE);
+            let no_event = ptr::null_mut();
+            let mapping = (api.map_buffer)(queue, object, blocks, flags, 0, bytes, 0, none, no_event, &raw mut status);
+            if status != cl::CL_SUCCESS {
+                return status;
+            }
+            match verb {
+                Verb::Store => ptr::copy_nonoverlapping(at.cast_const(), mapping.cast(), bytes),
+                Verb::Load => ptr::copy_nonoverlapping(mapping.cast_const().cast(), at, bytes),
+            }
+            let event = if told == Told::Event { &raw mut event } else { no_event };
+            status = (api.unmap)(queue, object, mapping, 0, none, event);
+        }
+        if told == Told::Event && status == cl::CL_SUCCESS { self.commands.wait(&[event]) } else { status }
     }
 }
 
 impl Drop for Copies {
     fn drop(&mut self) {
         // A copy that failed half way may still be under way.
-        let _ = self.finish();
-        // SAFETY: the buffer is given back once.
-        unsafe {
-            (self.api.release_memory)(self.device);
-        }
+        let _ = self.commands.finish();
     }
 }

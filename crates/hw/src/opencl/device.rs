@@ -3,7 +3,8 @@
 #![allow(unsafe_code)]
 
 use super::OpenClError;
-use super::api::{Api, NO_PLATFORM, Status};
+use super::api::Api;
+use super::status::{NO_PLATFORM, Status};
 use lanemark_machine::DeviceKind;
 use opencl_sys as cl;
 use std::ffi::c_void;
@@ -35,9 +36,16 @@ pub struct Device {
     pub(super) id: Id,
 }
 
-/// A device's handle: valid as long as the runtime is loaded, and from every thread.
+/// A device's handle, and its runtime's: valid as long as the runtime is loaded, and from every thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Id(pub(super) cl::cl_device_id);
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux")),
+    allow(dead_code, reason = "elsewhere devices are listed and not asked")
+)]
+pub(super) struct Id {
+    pub(super) device: cl::cl_device_id,
+    pub(super) platform: cl::cl_platform_id,
+}
 
 // SAFETY: OpenCL's handles may be used from any thread (OpenCL 3.0, section 2.1); devices of a platform are never released.
 unsafe impl Send for Id {}
@@ -81,7 +89,8 @@ impl Device {
                 refuse(error);
                 Vec::new()
             });
-            for id in ids {
+            for device in ids {
+                let id = Id { device, platform };
                 match Device::of(&api, id, devices.len(), &name) {
                     Ok(device) => devices.push(device),
                     Err(error) => refuse(error),
@@ -91,18 +100,9 @@ impl Device {
         if devices.is_empty() { Err(OpenClError::nothing(refused)) } else { Ok((devices, refused)) }
     }
 
-    fn of(api: &Api, id: cl::cl_device_id, number: usize, platform: &str) -> Result<Device, OpenClError> {
-        let text = |what| {
-            // SAFETY: as in `all`.
-            text(|len, into, used| unsafe { (api.device_info)(id, what, len, into, used) })
-        };
-        let mut bits: cl::cl_device_type = 0;
-        // SAFETY: there is room for a value of the type that is asked for.
-        let status = unsafe {
-            let into = (&raw mut bits).cast::<c_void>();
-            (api.device_info)(id, cl::CL_DEVICE_TYPE, size_of_val(&bits), into, ptr::null_mut())
-        };
-        good("asking a device what it is", status)?;
+    fn of(api: &Api, id: Id, number: usize, platform: &str) -> Result<Device, OpenClError> {
+        let text = |what| id.text(api, what);
+        let bits = id.number(api, cl::CL_DEVICE_TYPE)?;
         let name = text(cl::CL_DEVICE_NAME)?;
         Ok(Device {
             number,
@@ -118,8 +118,30 @@ impl Device {
                 bits if bits & cl::CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
                 _ => DeviceKind::Other,
             },
-            id: Id(id),
+            id,
         })
+    }
+}
+
+impl Id {
+    /// What the device says in words.
+    pub(super) fn text(self, api: &Api, what: cl::cl_device_info) -> Result<String, OpenClError> {
+        text(|len, into, used| {
+            // SAFETY: as in `all`.
+            unsafe { (api.device_info)(self.device, what, len, into, used) }
+        })
+    }
+
+    /// What the device says in a number of 64 bits: a size, or a set of flags.
+    pub(super) fn number(self, api: &Api, what: cl::cl_device_info) -> Result<u64, OpenClError> {
+        let mut number = 0_u64;
+        // SAFETY: there is room for a value of the type that is asked for; a shorter one is refused by the runtime.
+        let status = unsafe {
+            let into = (&raw mut number).cast::<c_void>();
+            (api.device_info)(self.device, what, size_of_val(&number), into, ptr::null_mut())
+        };
+        good("asking a device what it is", status)?;
+        Ok(number)
     }
 }
 

@@ -3,8 +3,9 @@
 #![allow(unsafe_code)]
 
 use super::OpenClError;
-use super::api::{Api, Status};
+use super::api::Api;
 use super::device::{good, text};
+use super::status::Status;
 use opencl_sys as cl;
 use std::ffi::c_void;
 use std::fmt::Write as _;

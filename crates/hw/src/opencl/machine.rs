@@ -3,8 +3,11 @@
 #![allow(unsafe_code)]
 
 use super::OpenClError;
-use super::device::{Device, good};
-use super::queue::Queue;
+use super::asked::{Asked, Asker};
+use super::device::Device;
+use super::queue::{Computing, Queue};
+use super::status::Status;
+use super::workers;
 use crate::interpreter::interpreter;
 use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
@@ -13,24 +16,26 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Allocation, Arguments, Clockwork, Facts, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, RuntimeFacts,
-    Samples, Unsupported,
+    Allocation, Clockwork, Compute, Facts, Launch, Machine, MachineError, MovedByRuntime, Plan, RuntimeFacts, Samples,
+    Told, Unsupported,
 };
-use lanemark_units::format_size;
+use opencl_sys as cl;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A device behind an OpenCL runtime.
 ///
-/// - **Plans:** one lane whose pass is one [`Launch`], so many launches of a kernel that does nothing, and then a wait; or one
-///   [`MovedByRuntime`], a copy between a buffer of the program and one of the device. The
+/// - **Plans:** one lane whose pass is one [`Launch`], so many launches of a kernel that does nothing, and then a wait; one
+///   [`MovedByRuntime`], a copy between memory of the program and memory of the device; or one [`Compute`], kernels that compute, each of
+///   one work item and with a queue of its own. A kernel is given its arguments anew before each launch of a [`Launch`], within its time. The
 ///   calling thread is held on the core of the lane; the threads of the runtime are where the system puts them.
 /// - **Times:** the time-stamp counter, as in [`HostMemory`](crate::HostMemory). What a launch takes is what the program waits for; how long the
 ///   device works on it nobody asks.
 /// - **Timeout:** a call into a runtime cannot be called back. Samples are taken by a thread of their own; if it gets no
 ///   further for the plan's timeout and a second, the run ends with [`MachineError::Timeout`], the thread is left to itself, and every further run
 ///   is refused.
-/// - **Confirmed:** of copies, how many bytes of the last one were where it was to bring them; they differ from run to run.
+/// - **Confirmed:** of copies, how many bytes of the last one were where it was to bring them; of kernels that compute, how many bytes of
+///   results were right. They differ from run to run.
 /// - **Dropped:** samples that the system disturbed, as in `HostMemory`.
 ///
 /// ```no_run
@@ -50,6 +55,8 @@ pub struct OpenClMachine {
     queue: Arc<Mutex<Queue>>,
     interrupted: Arc<AtomicBool>,
     attendant: Attendant,
+    /// Whether kernels may compute with numbers of 64 bits.
+    has_double: bool,
     /// Runs begun.
     runs: u64,
 }
@@ -71,63 +78,25 @@ impl OpenClMachine {
             Ok((device, queue))
         })?;
         let cpu = Cpu::detected();
+        let has_double = queue.commands.context.has_double;
         let cpus = allowed_cpus().map_err(|error| OpenClError::System(error.to_string()))?;
         Ok(OpenClMachine {
-            facts: facts(&device, cpus.len()),
+            facts: facts(&device, &queue, cpus.len()),
             cpus,
             timer: Timer::checked(cpu.tsc_hz),
             queue: Arc::new(Mutex::new(queue)),
             interrupted,
             attendant: Attendant::default(),
+            has_double,
             runs: 0,
         })
     }
 
     /// What a plan asks the runtime for, and the core that is to call for it.
     fn asked(&self, plan: &Plan) -> Result<(Asked, usize), Unsupported> {
-        let refused = |what: &str, because: String| Unsupported {
-            what: what.to_owned(),
-            machine: self.facts.name.clone(),
-            because,
-        };
-        let one = |because: &str| refused("the plan", because.to_owned());
-        let [lane] = plan.lanes.as_slice() else { return Err(one("one thread calls its runtime")) };
-        let asked = match lane.body.as_slice() {
-            [Op::Launch(launch)] => Asked::Launch(*launch),
-            [Op::MovedByRuntime(moved)] => Asked::Moved(*moved),
-            _ => {
-                let because = "it is a queue and no function of PCIe: it launches and copies, one of these, and nothing can be loaded or stored there";
-                return Err(one(because));
-            }
-        };
-        if !plan.before.is_empty() {
-            return Err(one("nothing goes before"));
-        }
-        match asked {
-            Asked::Launch(Launch { kernels, .. }) if kernels == 0 || kernels > Launch::MOST_KERNELS => {
-                let because = format!("launches between two waits are 1 to {}", Launch::MOST_KERNELS);
-                return Err(refused(&format!("{kernels} launches"), because));
-            }
-            Asked::Launch(Launch { arguments: Arguments { count: 1.., .. }, .. }) => {
-                return Err(one("its kernels are given nothing"));
-            }
-            Asked::Moved(MovedByRuntime { allocation, .. }) if allocation != Allocation::Buffer => {
-                return Err(refused(&format!("memory as {allocation}"), "its memory is buffers".to_owned()));
-            }
-            Asked::Moved(MovedByRuntime { bytes, .. }) if bytes == 0 || bytes > MovedByRuntime::MOST_BYTES => {
-                let because = format!("a copy is of 1 B to {}", format_size(MovedByRuntime::MOST_BYTES));
-                return Err(refused(&format!("a copy of {bytes} B"), because));
-            }
-            _ => {}
-        }
-        if plan.passes == 0 {
-            return Err(one("it has no pass"));
-        }
-        let core = lane.core as usize;
-        if core >= self.cpus.len() {
-            return Err(refused(&format!("core {core}"), format!("this program may use {}", self.cpus.len())));
-        }
-        Ok((asked, core))
+        let Some(runtime) = &self.facts.runtime else { unreachable!("`open` says what is behind the runtime") };
+        let (machine, cores, has_double) = (self.facts.name.as_str(), self.cpus.len(), self.has_double);
+        Asker { machine, cores, runtime, has_double }.asked(plan)
     }
 
     /// Takes the samples on a thread of its own; how many were wanted come back, or an error.
@@ -151,8 +120,9 @@ impl OpenClMachine {
                 numbering: Numbering::EndingWith(runs),
             };
             match asked {
-                Asked::Launch(launch) => launch_kernels(&queue, &run, launch, &mut samples, told),
+                Asked::Launch(launch) => launch_kernels(&mut queue, &run, launch, &mut samples, told),
                 Asked::Moved(moved) => move_bytes(&mut queue, &run, moved, &mut samples, told),
+                Asked::Compute(compute) => compute_with(&mut queue, &run, &compute, &mut samples, told),
             }?;
             Ok(samples)
         })
@@ -180,34 +150,61 @@ impl Machine for OpenClMachine {
     }
 }
 
-/// What a pass is.
-#[derive(Clone, Copy, Debug)]
-enum Asked {
-    Launch(Launch),
-    Moved(MovedByRuntime),
+/// An error of the machine: memory that there is not is nothing that the device cannot do once less is asked for.
+fn failed(run: &Run<'_>, doing: &str, error: &OpenClError) -> MachineError {
+    let machine = run.machine.to_owned();
+    if let OpenClError::NoMemory { .. } = error {
+        return Unsupported { what: doing.to_owned(), machine, because: error.to_string() }.into();
+    }
+    let lost = match error {
+        OpenClError::Refused { status, .. } if status.may_be_a_lost_device() => LOST,
+        _ => "",
+    };
+    let what = format!("{machine}: {doing}: {error}{lost}");
+    MachineError::Device { machine, what }
 }
 
-/// Takes samples of launches; counts what it has got done in `told`.
+/// What to try where a device may be gone.
+const LOST: &str = "; the device may be gone: what was measured before stays. Look whether the system still lists it, reset or reprogram it as its vendor says, and start the program again";
+
+/// What a call within a sample said, which had worked before the samples.
+fn called(run: &Run<'_>, doing: &'static str, status: i32) -> Result<(), MachineError> {
+    if status == cl::CL_SUCCESS {
+        return Ok(());
+    }
+    Err(failed(run, "in a sample", &OpenClError::Refused { doing, status: Status(status) }))
+}
+
+/// Takes samples of launches.
 fn launch_kernels(
-    queue: &Queue,
+    queue: &mut Queue,
     run: &Run<'_>,
     launch: Launch,
     samples: &mut Samples,
     told: &Progress,
 ) -> Result<(), MachineError> {
+    let commands = Arc::clone(&queue.commands);
+    let launches = told.preparing(|| queue.launches(launch.arguments));
+    let launches = launches.map_err(|error| failed(run, "a kernel that does nothing", &error))?;
+    let doing = match launch.told {
+        Told::Finish => "launching a kernel, told by finish",
+        Told::Event => "launching a kernel, told by event",
+    };
     let left = run.take(
         samples,
-        "launching kernels",
+        doing,
         || (),
         |limits, first, passes| {
             told.step();
-            queue.timed(run.machine, launch, limits, first, passes)
+            let (stamps, status) = launches.timed(&commands, launch, limits, first, passes);
+            called(run, doing, status)?;
+            Ok(stamps)
         },
     );
     left.map(|_| ())
 }
 
-/// Takes samples of a copy, and looks whether the bytes of the last one are there; counts what it has got done in `told`.
+/// Takes samples of a copy, and looks whether the bytes of the last one are there.
 fn move_bytes(
     queue: &mut Queue,
     run: &Run<'_>,
@@ -215,14 +212,11 @@ fn move_bytes(
     samples: &mut Samples,
     told: &Progress,
 ) -> Result<(), MachineError> {
-    let refused = |error: OpenClError| {
-        let machine = run.machine.to_owned();
-        let what = format!("{machine}: a copy of {} B: {error}", moved.bytes);
-        MachineError::Device { machine, what }
-    };
+    let refused =
+        |error: OpenClError| failed(run, &format!("a copy of {} B as {}", moved.bytes, moved.allocation), &error);
     let Numbering::EndingWith(seed) = run.numbering else { return Ok(()) };
     let copies = told.preparing(|| {
-        let copies = queue.copies(moved.bytes)?;
+        let copies = queue.copies(moved.allocation, moved.bytes)?;
         copies.prepare(moved.verb, seed)?;
         Ok(copies)
     });
@@ -234,7 +228,7 @@ fn move_bytes(
         |limits, _, passes| {
             told.step();
             let (stamps, status) = copies.timed(moved, limits, passes);
-            good("asking for it", status).map_err(refused)?;
+            called(run, "copying to a device or from it", status)?;
             Ok(stamps)
         },
     )?;
@@ -242,7 +236,55 @@ fn move_bytes(
     Ok(())
 }
 
-fn facts(device: &Device, cpus: usize) -> Facts {
+/// Takes samples of kernels that compute, and looks whether what the last ones computed is right.
+fn compute_with(
+    queue: &mut Queue,
+    run: &Run<'_>,
+    compute: &Compute,
+    samples: &mut Samples,
+    told: &Progress,
+) -> Result<(), MachineError> {
+    let refused = |error: OpenClError| failed(run, "kernels that compute", &error);
+    let Numbering::EndingWith(seed) = run.numbering else { return Ok(()) };
+    let computing = told.preparing(|| {
+        let computing = queue.computing(&compute.work)?;
+        match &mut *computing {
+            Computing::StreamCopy(kernels) => kernels.prepare(seed)?,
+            Computing::Spmv(kernels) => kernels.prepare(seed)?,
+        }
+        Ok(computing)
+    });
+    let computing = computing.map_err(refused)?;
+    let all = match &*computing {
+        Computing::StreamCopy(kernels) => &kernels.workers,
+        Computing::Spmv(kernels) => &kernels.workers,
+    };
+    run.take(
+        samples,
+        "computing",
+        || (),
+        |limits, first, passes| {
+            told.step();
+            let (stamps, status) = workers::time(all, compute.told, limits, first, passes);
+            called(run, "computing", status)?;
+            Ok(stamps)
+        },
+    )?;
+    let confirmed = told.preparing(|| match computing {
+        Computing::StreamCopy(kernels) => kernels.confirmed(seed),
+        Computing::Spmv(kernels) => kernels.confirmed(),
+    });
+    samples.confirmed = Some(confirmed.map_err(refused)?);
+    Ok(())
+}
+
+fn facts(device: &Device, queue: &Queue, cpus: usize) -> Facts {
+    let context = &queue.commands.context;
+    let has = |allocation: &Allocation| match allocation {
+        Allocation::Buffer | Allocation::Mapped => true,
+        Allocation::Device => context.usm.is_some(),
+        Allocation::Host => context.usm.is_some_and(|usm| usm.has_host),
+    };
     Facts {
         name: format!("opencl:{}", device.number),
         summary: device.described(),
@@ -260,9 +302,10 @@ fn facts(device: &Device, cpus: usize) -> Facts {
         runtime: Some(RuntimeFacts {
             kind: device.kind,
             is_emulated: device.is_emulated,
-            allocations: vec![Allocation::Buffer],
-            memory_ports: 1,
-            computes: false,
+            allocations: Allocation::ALL.into_iter().filter(has).collect(),
+            memory_ports: context.ports.count(),
+            // What it could not build the kernels of, it could not have been opened with.
+            computes: true,
         }),
     }
 }

@@ -1,7 +1,7 @@
 //! Devices behind an OpenCL runtime: what a launch costs there, and what it is to move bytes.
 //!
-//! Such a device is no function of PCIe: it offers a queue, and no BARs. What it is asked for is a [`Launch`](lanemark_machine::Launch) or a copy
-//! ([`MovedByRuntime`](lanemark_machine::MovedByRuntime)); every other plan is refused by name.
+//! Such a device is no function of PCIe: it offers a queue, and no BARs. What it is asked for is a [`Launch`](lanemark_machine::Launch), a copy
+//! ([`MovedByRuntime`](lanemark_machine::MovedByRuntime)) or kernels that [`Compute`](lanemark_machine::Compute); every other plan is refused by name.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -9,15 +9,20 @@
 //! | `vendors` | which runtimes are installed, and why one of them is not listed |
 //! | `device` | [`Device`]: what there is |
 //! | `kernel` | one for a queue that another library made |
-//! | `queue` | its queue, and what is launched through it |
-//! | `copies` | a buffer of the program, one of the device, and copies between them |
+//! | `status` | what calls say that fail, by name |
+//! | `context` | a device that is open: how much memory, which extensions |
+//! | `usm`, `ports` | two of those extensions: memory with an address, and memory behind a port that a program chooses |
+//! | `memory`, `program`, `commands` | what everything below is made of: pieces of memory, kernels, queues |
+//! | `launches` | a kernel that does nothing, and what it is given |
+//! | `copies` | memory of the program, memory of the device, and copies between them |
+//! | `workers`, `stream_copy`, `spmv` | kernels that compute, each with a queue of its own |
+//! | `queue` | all that is made on one device |
+//! | `asked` | which plans there are, and why another is refused |
 //! | `machine` | [`OpenClMachine`]: opening one, running a plan |
 //!
-//! Verified on: PoCL 3.1 (Debian 12) behind ocl-icd 2.3.1.
+//! Verified on: PoCL 3.1 (Debian 12) behind ocl-icd 2.3.1; Intel's runtime for its processors and its emulation of an FPGA, 2025.0.5.
 
 mod api;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod copies;
 mod device;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) mod kernel;
@@ -26,16 +31,44 @@ mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[path = "elsewhere.rs"]
 mod machine;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod queue;
+mod status;
 mod vendors;
 
-pub use api::Status;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod asked;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod commands;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod context;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod copies;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod launches;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod memory;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod ports;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod program;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod queue;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod spmv;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod stream_copy;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod usm;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod workers;
+
 pub use device::Device;
 pub use machine::OpenClMachine;
+pub use status::Status;
 pub use vendors::{Vendor, vendors};
 
-/// Why there is no device to ask.
+use lanemark_units::format_size;
+
+/// Why there is no device to ask, or why it does not do what it is asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenClError {
     /// No library that finds runtimes.
@@ -80,6 +113,21 @@ pub enum OpenClError {
         doing: &'static str,
         /// What it said.
         status: Status,
+    },
+    /// There is not so much memory.
+    #[error(
+        "no memory for {}: {because}; the device says that it has {}, and at most {} in one piece: ask for less",
+        format_size(*.bytes), format_size(*.device_bytes), format_size(*.piece_bytes)
+    )]
+    NoMemory {
+        /// What was asked for.
+        bytes: u64,
+        /// What the runtime said, or why it was not asked.
+        because: String,
+        /// All that the device has (`CL_DEVICE_GLOBAL_MEM_SIZE`).
+        device_bytes: u64,
+        /// The longest piece (`CL_DEVICE_MAX_MEM_ALLOC_SIZE`).
+        piece_bytes: u64,
     },
     /// The system would not.
     #[error("{0}")]

@@ -1,0 +1,101 @@
+//! A piece of a device's memory.
+
+#![allow(unsafe_code)]
+
+use super::OpenClError;
+use super::context::Context;
+use lanemark_machine::Allocation;
+use opencl_sys as cl;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+/// A piece of memory that a runtime gave, given back on drop.
+#[derive(Debug)]
+pub(super) struct Memory {
+    context: Arc<Context>,
+    at: At,
+}
+
+/// How it is named.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    /// As an object of the runtime.
+    Object(cl::cl_mem),
+    /// By its address.
+    Address(*mut c_void),
+}
+
+/// To which DMA may begin: a line.
+const ALIGNMENT: u32 = 64;
+
+impl Memory {
+    /// What `allocation` says, of so many bytes, at least 1.
+    ///
+    /// # Errors
+    /// [`OpenClError::NoMemory`], or what else the runtime said.
+    pub(super) fn new(context: &Arc<Context>, allocation: Allocation, bytes: usize) -> Result<Memory, OpenClError> {
+        let (handle, device) = (context.handle, context.id.device);
+        let mut status = cl::CL_SUCCESS;
+        let usm = || context.usm.ok_or(OpenClError::NoFunction("clDeviceMemAllocINTEL"));
+        // SAFETY: context and device are there, no property is named, and no memory of the program's is handed over.
+        let at = unsafe {
+            match allocation {
+                Allocation::Buffer | Allocation::Mapped => {
+                    let lies = if allocation == Allocation::Mapped { cl::CL_MEM_ALLOC_HOST_PTR } else { 0 };
+                    let flags = cl::CL_MEM_READ_WRITE | lies;
+                    let make = context.api.create_buffer;
+                    At::Object(make(handle, flags, bytes, ptr::null_mut(), &raw mut status))
+                }
+                Allocation::Device => {
+                    let make = usm()?.on_device;
+                    At::Address(make(handle, device, ptr::null(), bytes, ALIGNMENT, &raw mut status))
+                }
+                Allocation::Host => {
+                    At::Address((usm()?.on_host)(handle, ptr::null(), bytes, ALIGNMENT, &raw mut status))
+                }
+            }
+        };
+        Memory::made(context, at, status, bytes)
+    }
+
+    /// A buffer in a port of the device's memory, counted from 0; of at least 1 B.
+    ///
+    /// # Errors
+    /// As for [`Memory::new`].
+    pub(super) fn in_port(context: &Arc<Context>, port: u32, bytes: usize) -> Result<Memory, OpenClError> {
+        let (object, status) = context.ports.buffer(context, port, bytes);
+        Memory::made(context, At::Object(object), status, bytes)
+    }
+
+    fn made(context: &Arc<Context>, at: At, status: i32, bytes: usize) -> Result<Memory, OpenClError> {
+        if status != cl::CL_SUCCESS {
+            return Err(context.no_memory(bytes as u64, status));
+        }
+        Ok(Memory { context: Arc::clone(context), at })
+    }
+
+    /// How it is named.
+    #[inline]
+    pub(super) fn at(&self) -> At {
+        self.at
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it is given back once, as it was made; whoever has a queue that uses it has seen that queue empty.
+        unsafe {
+            match self.at {
+                At::Object(object) => {
+                    (self.context.api.release_memory)(object);
+                }
+                At::Address(address) => {
+                    if let Some(usm) = self.context.usm {
+                        (usm.free)(self.context.handle, address);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Kernels, built from their source.
+
+#![allow(unsafe_code)]
+
+use super::OpenClError;
+use super::context::Context;
+use super::device::{good, text};
+use super::memory::At;
+use super::status::Status;
+use opencl_sys as cl;
+use std::ffi::{CStr, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+/// A program that is built.
+#[derive(Debug)]
+pub(super) struct Program {
+    context: Arc<Context>,
+    handle: cl::cl_program,
+}
+
+impl Program {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// What the runtime said, and [`OpenClError::NotBuilt`] with the compiler's words.
+    pub(super) fn built(context: &Arc<Context>, source: &str) -> Result<Program, OpenClError> {
+        let (api, device) = (context.api, context.id.device);
+        let (mut text, len) = (source.as_ptr().cast(), source.len());
+        let mut status = cl::CL_SUCCESS;
+        // SAFETY: the source has `len` bytes, and is copied.
+        let handle = unsafe { (api.create_program)(context.handle, 1, &raw mut text, &raw const len, &raw mut status) };
+        good("giving it a kernel", status)?;
+        let program = Program { context: Arc::clone(context), handle };
+        // SAFETY: the program is of this device's context.
+        let built = unsafe { (api.build_program)(handle, 1, &raw const device, ptr::null(), None, ptr::null_mut()) };
+        if built == cl::CL_SUCCESS { Ok(program) } else { Err(program.not_built(built)) }
+    }
+
+    fn not_built(&self, status: i32) -> OpenClError {
+        let Context { api, id, device, .. } = &*self.context;
+        let log = text(|len, into, used| {
+            // SAFETY: `text` gives room for `len` bytes, and a place for how many there are.
+            unsafe { (api.build_info)(self.handle, id.device, cl::CL_PROGRAM_BUILD_LOG, len, into, used) }
+        });
+        OpenClError::NotBuilt {
+            device: device.clone(),
+            status: Status(status),
+            log: log.unwrap_or_else(|error| format!("(no log: {error})")),
+        }
+    }
+
+    /// The kernel of this name, a new one each time: each has its own arguments.
+    ///
+    /// # Errors
+    /// What the runtime said.
+    pub(super) fn kernel(&self, name: &CStr) -> Result<Kernel, OpenClError> {
+        let mut status = cl::CL_SUCCESS;
+        // SAFETY: the program is built.
+        let handle = unsafe { (self.context.api.create_kernel)(self.handle, name.as_ptr(), &raw mut status) };
+        good("finding the kernel", status)?;
+        Ok(Kernel { context: Arc::clone(&self.context), handle })
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: it is given back once; its kernels keep what they need.
+        unsafe {
+            (self.context.api.release_program)(self.handle);
+        }
+    }
+}
+
+/// A kernel and what it is given.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    context: Arc<Context>,
+    pub(super) handle: cl::cl_kernel,
+}
+
+impl Kernel {
+    /// Gives it memory, which stays as long as the kernel may be launched; the runtime's status.
+    #[inline]
+    pub(super) fn give(&self, place: u32, at: At) -> i32 {
+        match (at, self.context.usm) {
+            (At::Object(object), _) => {
+                let value = (&raw const object).cast();
+                // SAFETY: the value is a handle, of its own length.
+                unsafe { (self.context.api.kernel_argument)(self.handle, place, size_of_val(&object), value) }
+            }
+            // SAFETY: the address is of memory of this context.
+            (At::Address(address), Some(usm)) => unsafe { (usm.kernel_argument)(self.handle, place, address) },
+            (At::Address(_), None) => cl::CL_INVALID_OPERATION,
+        }
+    }
+
+    /// Gives it a number.
+    ///
+    /// # Errors
+    /// What the runtime said.
+    pub(super) fn give_number<T: Number>(&self, place: u32, number: T) -> Result<(), OpenClError> {
+        let value = (&raw const number).cast::<c_void>();
+        // SAFETY: the value is there, of its own length, and is copied.
+        let status = unsafe { (self.context.api.kernel_argument)(self.handle, place, size_of::<T>(), value) };
+        good("giving a kernel a number", status)
+    }
+}
+
+/// A number as kernels have them.
+pub(super) trait Number: Copy {}
+impl Number for u32 {}
+impl Number for u64 {}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // SAFETY: it is given back once.
+        unsafe {
+            (self.context.api.release_kernel)(self.handle);
+        }
+    }
+}

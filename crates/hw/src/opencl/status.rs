@@ -1,0 +1,96 @@
+//! What a runtime says of a call.
+
+use opencl_sys as cl;
+use std::fmt;
+
+/// A status that is no success, by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status(pub i32);
+
+/// What a loader says that knows no platform (extension `cl_khr_icd`).
+pub(super) const NO_PLATFORM: i32 = -1001;
+
+/// Names of what calls that are made here may say (OpenCL 3.0, the list of errors of each call).
+const NAMES: [(i32, &str); 29] = [
+    (cl::CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"),
+    (cl::CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"),
+    (cl::CL_COMPILER_NOT_AVAILABLE, "CL_COMPILER_NOT_AVAILABLE"),
+    (cl::CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
+    (cl::CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"),
+    (cl::CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"),
+    (cl::CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"),
+    (cl::CL_MAP_FAILURE, "CL_MAP_FAILURE"),
+    (cl::CL_MISALIGNED_SUB_BUFFER_OFFSET, "CL_MISALIGNED_SUB_BUFFER_OFFSET"),
+    (cl::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"),
+    (cl::CL_INVALID_VALUE, "CL_INVALID_VALUE"),
+    (cl::CL_INVALID_PLATFORM, "CL_INVALID_PLATFORM"),
+    (cl::CL_INVALID_DEVICE, "CL_INVALID_DEVICE"),
+    (cl::CL_INVALID_CONTEXT, "CL_INVALID_CONTEXT"),
+    (cl::CL_INVALID_QUEUE_PROPERTIES, "CL_INVALID_QUEUE_PROPERTIES"),
+    (cl::CL_INVALID_COMMAND_QUEUE, "CL_INVALID_COMMAND_QUEUE"),
+    (cl::CL_INVALID_MEM_OBJECT, "CL_INVALID_MEM_OBJECT"),
+    (cl::CL_INVALID_PROGRAM, "CL_INVALID_PROGRAM"),
+    (cl::CL_INVALID_PROGRAM_EXECUTABLE, "CL_INVALID_PROGRAM_EXECUTABLE"),
+    (cl::CL_INVALID_KERNEL_NAME, "CL_INVALID_KERNEL_NAME"),
+    (cl::CL_INVALID_KERNEL, "CL_INVALID_KERNEL"),
+    (cl::CL_INVALID_ARG_INDEX, "CL_INVALID_ARG_INDEX"),
+    (cl::CL_INVALID_ARG_VALUE, "CL_INVALID_ARG_VALUE"),
+    (cl::CL_INVALID_KERNEL_ARGS, "CL_INVALID_KERNEL_ARGS"),
+    (cl::CL_INVALID_EVENT, "CL_INVALID_EVENT"),
+    (cl::CL_INVALID_OPERATION, "CL_INVALID_OPERATION"),
+    (cl::CL_INVALID_BUFFER_SIZE, "CL_INVALID_BUFFER_SIZE"),
+    (cl::CL_INVALID_PROPERTY, "CL_INVALID_PROPERTY"),
+    (NO_PLATFORM, "CL_PLATFORM_NOT_FOUND_KHR"),
+];
+
+impl Status {
+    /// Whether it may be the answer of a device that is gone, once it worked: removed, reprogrammed, in want of a reset.
+    #[must_use]
+    pub const fn may_be_a_lost_device(self) -> bool {
+        matches!(
+            self.0,
+            cl::CL_DEVICE_NOT_AVAILABLE
+                | cl::CL_OUT_OF_RESOURCES
+                | cl::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+                | cl::CL_INVALID_DEVICE
+                | cl::CL_INVALID_CONTEXT
+                | cl::CL_INVALID_COMMAND_QUEUE
+        )
+    }
+
+    /// Whether it says, of a call that makes memory, that there is not so much.
+    #[must_use]
+    pub const fn is_short_of_memory(self) -> bool {
+        matches!(
+            self.0,
+            cl::CL_MEM_OBJECT_ALLOCATION_FAILURE
+                | cl::CL_OUT_OF_RESOURCES
+                | cl::CL_OUT_OF_HOST_MEMORY
+                | cl::CL_INVALID_BUFFER_SIZE
+        )
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(status, _)| *status == self.0) {
+            Some((_, name)) => write!(f, "{name} ({})", self.0),
+            None => write!(f, "status {}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_told_by_its_name_and_one_without_by_its_number() {
+        assert_eq!(Status(-5).to_string(), "CL_OUT_OF_RESOURCES (-5)");
+        assert_eq!(Status(-1001).to_string(), "CL_PLATFORM_NOT_FOUND_KHR (-1001)");
+        assert_eq!(Status(-9999).to_string(), "status -9999");
+        for (place, (status, _)) in NAMES.iter().enumerate() {
+            assert!(NAMES[..place].iter().all(|(other, _)| other != status), "{status}");
+        }
+    }
+}
