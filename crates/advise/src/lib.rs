@@ -12,10 +12,12 @@ pub mod doctor;
 mod fixture;
 mod gate;
 mod reach;
+mod runtime;
 mod ways;
 
 pub use compare::{Incomparable, compare};
 pub use crossover::crossovers;
 pub use gate::{Judgement, Verdict, judgements};
 pub use reach::reaches;
+pub use runtime::{accessors, runs};
 pub use ways::{best_ways, buffers, cliffs};

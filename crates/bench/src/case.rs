@@ -59,6 +59,13 @@ pub enum Through {
     },
     /// No bytes: kernels that do nothing, through a runtime.
     Launch(Launch),
+    /// No bytes: what one more piece of memory adds to a launch that is given it.
+    Argument {
+        /// By what it is known that the launch is over.
+        told: Told,
+        /// What the memory is.
+        allocation: Allocation,
+    },
     /// No bytes move: memory is lent to a device and taken back.
     Lend(Means),
     /// A buffer of ordinary memory that a core shares with a device.
@@ -345,6 +352,9 @@ impl Case {
                     Arguments { count, allocation } => format!("_with_{count}_{allocation}"),
                 };
                 return of_nothing(launch.told.name(), &format!("launch_{}{given}", launch.kernels));
+            }
+            Through::Argument { told, allocation } => {
+                return of_nothing(told.name(), &format!("argument_{allocation}"));
             }
             Through::Lend(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
             Through::Shared(discipline) => {

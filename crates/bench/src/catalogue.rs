@@ -2,12 +2,12 @@
 
 use crate::question::Question;
 use crate::{
-    cache_residency, coherence_cost, copy_routines, core_to_core, descriptor_overhead, dma_map_cost, dma_or_mmio,
-    dma_read_bandwidth, dma_read_latency, dma_read_write_mix, dma_write_bandwidth, dma_write_read_latency,
+    accessor_overhead, cache_residency, coherence_cost, copy_routines, core_to_core, descriptor_overhead, dma_map_cost,
+    dma_or_mmio, dma_read_bandwidth, dma_read_latency, dma_read_write_mix, dma_write_bandwidth, dma_write_read_latency,
     doorbell_to_completion, driver_call_overhead, fence_cost, interrupt_latency, iotlb_reach, iotlb_thrash,
-    kernel_entry, launch_latency, loaded_latency, mmio_read_bandwidth, mmio_read_latency, mmio_write_bandwidth,
-    mmio_write_latency, partial_line_writes, peer_latency, peer_read_bandwidth, peer_write_bandwidth, relay_bandwidth,
-    shared_link, streaming_load_bandwidth, timer_cost, transfer, wc_buffers,
+    kernel_entry, launch_latency, loaded_latency, many_small_few_large, mmio_read_bandwidth, mmio_read_latency,
+    mmio_write_bandwidth, mmio_write_latency, partial_line_writes, peer_latency, peer_read_bandwidth,
+    peer_write_bandwidth, relay_bandwidth, shared_link, streaming_load_bandwidth, timer_cost, transfer, wc_buffers,
 };
 
 /// Every question, in the order they are asked.
@@ -42,7 +42,9 @@ pub const CATALOGUE: &[Question] = &[
     timer_cost::QUESTION,
     kernel_entry::QUESTION,
     launch_latency::QUESTION,
+    accessor_overhead::QUESTION,
     transfer::QUESTION,
+    many_small_few_large::QUESTION,
     dma_map_cost::QUESTION,
     coherence_cost::QUESTION,
     core_to_core::QUESTION,

@@ -17,7 +17,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
-use crate::line_fit::line_fit;
+use crate::line_fit::line_of_plans;
 use crate::measured::Measured;
 use crate::needs;
 use crate::question::Question;
@@ -138,17 +138,11 @@ fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: 
     // Each round has a slope, so many rounds of few samples tell more than few rounds of many.
     let rounds = Effort { visit_samples: 2, least_rounds: effort.least_rounds.max(LEAST_SAMPLES as u64), ..*effort };
     let mut measured = measure_together(machine, calls.iter().map(wanted).collect(), &rounds)?;
-    let line = |times: &dyn Fn(&Measured) -> f64| {
-        let points = calls.iter().zip(&measured);
-        let points = points.map(|(call_bytes, measured)| (case.size.div_ceil(*call_bytes) as f64, times(measured)));
-        line_fit(&points.filter(|(_, ns)| !ns.is_nan()).collect::<Vec<_>>())
-    };
-    let Some(fit) = line(&Measured::median_issue_ns) else {
+    let numbers = calls.iter().map(|call_bytes| case.size.div_ceil(*call_bytes) as f64);
+    let points: Vec<(f64, &Measured)> = numbers.zip(&measured).collect();
+    let Some((fit, slopes)) = line_of_plans(&points) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let rounds = measured.iter().map(Measured::rounds).max().unwrap_or(0);
-    let slope = |round: u64| Some(line(&|measured| measured.median_issue_ns_in(round))?.per_call_ns);
-    let slopes: Vec<f64> = (0..rounds).filter_map(slope).collect();
     let Some(smallest) = measured.pop() else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };

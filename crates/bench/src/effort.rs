@@ -26,6 +26,8 @@ pub struct Effort {
     /// Passes where time is virtual, instead of the question's own choice. There a variant is run once, for every run is
     /// the same.
     pub simulated_passes: Option<u64>,
+    /// Whether a question that takes a part of something long for the whole takes all of it.
+    pub is_whole: bool,
 }
 
 impl Default for Effort {
@@ -40,6 +42,7 @@ impl Default for Effort {
             budget: Ticks::whole_ns(1_000_000_000),
             interval_percent: 2.0,
             simulated_passes: None,
+            is_whole: false,
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accessor_overhead;
 mod cache_residency;
 mod case;
 mod catalogue;
@@ -38,6 +39,7 @@ mod kernel_entry;
 mod launch_latency;
 mod line_fit;
 mod loaded_latency;
+mod many_small_few_large;
 mod measured;
 mod mmio_read_bandwidth;
 mod mmio_read_latency;
@@ -51,6 +53,8 @@ mod peer_write_bandwidth;
 mod question;
 mod relay_bandwidth;
 mod rounds;
+#[cfg(test)]
+mod runtime_fixture;
 mod sampling;
 mod shared_link;
 mod step;

@@ -1,5 +1,6 @@
 //! A straight line through points, by least squares.
 
+use crate::measured::Measured;
 use lanemark_record::LineFit;
 
 /// The line `y = fixed + x * per_call` with the least sum of squared distances in y; `None` for fewer than
@@ -23,6 +24,19 @@ pub fn line_fit(points: &[(f64, f64)]) -> Option<LineFit> {
     // Points on a level line are explained in full.
     let r_squared = if yy == 0.0 { 1.0 } else { xy * xy / (xx * yy) };
     Some(LineFit { per_call_ns: slope, fixed_ns: mean_y - slope * mean_x, r_squared })
+}
+
+/// The line through what plans took, by what each has how many of: through the medians of all samples, and its slopes through those of each
+/// round, for their spread. `None` for fewer than two different numbers.
+pub(crate) fn line_of_plans(points: &[(f64, &Measured)]) -> Option<(LineFit, Vec<f64>)> {
+    let line = |times: &dyn Fn(&Measured) -> f64| {
+        let points = points.iter().map(|(x, measured)| (*x, times(measured)));
+        line_fit(&points.filter(|(_, ns)| !ns.is_nan()).collect::<Vec<_>>())
+    };
+    let fit = line(&Measured::median_issue_ns)?;
+    let rounds = points.iter().map(|(_, measured)| measured.rounds()).max().unwrap_or(0);
+    let slope = |round: u64| Some(line(&|measured| measured.median_issue_ns_in(round))?.per_call_ns);
+    Some((fit, (0..rounds).filter_map(slope).collect()))
 }
 
 #[cfg(test)]

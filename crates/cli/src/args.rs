@@ -194,6 +194,9 @@ pub struct SamplingArgs {
     /// How wide the 95 % interval of a median should be at most, in percent of the median [default: 2]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub interval: Option<f64>,
+    /// Ask `many_small_few_large` for all of its copies, 8 GB a run, instead of a hundredth of them
+    #[arg(long)]
+    pub full: bool,
     /// Write every raw sample to a Parquet file
     #[arg(long, value_name = "FILE.parquet")]
     pub samples: Option<PathBuf>,

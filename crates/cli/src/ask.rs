@@ -352,6 +352,8 @@ impl Run {
         self.record.findings.extend(lanemark_advise::buffers(&self.record));
         self.record.findings.extend(lanemark_advise::crossovers(&self.record));
         self.record.findings.extend(lanemark_advise::reaches(&self.record));
+        self.record.findings.extend(lanemark_advise::accessors(&self.record));
+        self.record.findings.extend(lanemark_advise::runs(&self.record));
         let Judged { impossible, others } = judged(&self.record);
         self.record.warnings.extend(impossible.iter().chain(&others).cloned());
         // What cannot be kept in a file can still be read on the screen.
@@ -448,6 +450,7 @@ fn effort(args: &BenchArgs) -> Effort {
         budget: args.sampling.budget.unwrap_or(usual.budget),
         interval_percent: args.sampling.interval.unwrap_or(usual.interval_percent),
         simulated_passes: args.passes,
+        is_whole: args.sampling.full,
         ..usual
     }
 }

@@ -196,7 +196,7 @@ pub struct Way {
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `launch_1` and `launch_100` for so many launches of a runtime before a wait and `runtime_to_device` and `runtime_from_device` for a copy by one (`access` is `finish` or `event` then: by what it is known that they are over), `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
+    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `launch_1` and `launch_100` for so many launches of a runtime before a wait, `launch_1_with_4_buffer` and `launch_1_with_4_usm` where the kernel is given as much memory, `argument_buffer` and `argument_usm` for one piece more of it, and `runtime_to_device` and `runtime_from_device`, `runtime_usm_to_device`, `runtime_host_usm_to_device` and `runtime_mapped_to_device` for a copy by one (`access` is `finish` or `event` then: by what it is known that they are over), `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
     /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
     /// flows go beside another, it is those that have), `dma_pages_4` for one that takes so many pages in turn, `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
     /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
@@ -213,8 +213,13 @@ impl std::fmt::Display for Way {
             return write!(f, "{}, {}", strategy.replace('_', " "), self.access.replace('_', " "));
         }
         if let Some(launches) = self.through.strip_prefix("launch_") {
+            let (launches, given) = launches.split_once("_with_").unwrap_or((launches, ""));
             let what = if launches == "1" { "launch".to_owned() } else { format!("{launches} launches") };
-            return write!(f, "{what}, told by {}", self.access);
+            let with = if given.is_empty() { String::new() } else { format!(" with {}", given.replace('_', " ")) };
+            return write!(f, "{what}{with}, told by {}", self.access);
+        }
+        if let Some(allocation) = self.through.strip_prefix("argument_") {
+            return write!(f, "one more {} argument, told by {}", allocation.replace('_', " "), self.access);
         }
         if let Some(direction) = self.through.strip_prefix("runtime_") {
             return write!(f, "{} by runtime, told by {}", direction.replace('_', " "), self.access);
@@ -379,6 +384,17 @@ mod tests {
         let shared = way("none", "flushed_by_clwb", None, "shared_to_device");
         assert_eq!(shared, "to device, flushed by clwb");
         assert_eq!(way("none", "host:0-7:host", None, "dma_relay"), "host:0-7:host by DMA, handed on");
+        assert_eq!(way("none", "event", None, "launch_1"), "launch, told by event");
+        assert_eq!(way("none", "event", None, "launch_1_with_4_usm"), "launch with 4 usm, told by event");
+        assert_eq!(
+            way("none", "finish", None, "launch_100_with_2_buffer"),
+            "100 launches with 2 buffer, told by finish"
+        );
+        assert_eq!(way("none", "event", None, "argument_usm"), "one more usm argument, told by event");
+        assert_eq!(
+            way("none", "event", None, "runtime_host_usm_to_device"),
+            "host usm to device by runtime, told by event"
+        );
         let asked = way("none", "0:host", None, "dma_fetched_call_interrupt");
         assert_eq!(asked, "0:host by DMA, fetched call, interrupt");
         let loaded = way("none", "host_to_device", None, "dma_under_way_16");

@@ -13,6 +13,26 @@ pub enum Detail {
     Pair(CorePair),
     /// What each of several devices moved.
     Flows(Flows),
+    /// What whole runs of copies took.
+    Runs(Runs),
+}
+
+/// Runs of as many copies, one behind the other, each waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Runs {
+    /// Copies of one run.
+    pub copies: u64,
+    /// Copies that a whole run would have: it is so many times longer, if every copy takes as long as another.
+    pub whole_copies: u64,
+    /// How many runs there were.
+    pub runs: u64,
+    /// The shortest.
+    pub shortest_s: f64,
+    /// The middle one.
+    pub median_s: f64,
+    /// The longest.
+    pub longest_s: f64,
 }
 
 /// What several devices moved at once; all began together.

@@ -34,7 +34,7 @@ pub use card::{Card, CardLink, CardMapping, CardRange};
 pub use comparison::{Alone, Change, Comparison, Pair};
 pub use corrected::CorrectedErrors;
 pub use delivery::{Delivery, KnownBy};
-pub use detail::{Buffers, CorePair, CurvePoint, Detail, FlowRate, Flows};
+pub use detail::{Buffers, CorePair, CurvePoint, Detail, FlowRate, Flows, Runs};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Here, Picture, PictureLine, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};

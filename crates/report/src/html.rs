@@ -325,7 +325,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
         fits: panel
             .lines
             .iter()
-            .filter_map(|line| Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer.fit?))))
+            .filter_map(|line| Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer)?)))
             .collect(),
         matrices: matrices.iter().map(|matrix| matrix_part(matrix, panel)).collect(),
         curves: loaded(place, panel)

@@ -331,18 +331,19 @@ fn corrected(panel: &Panel) -> Vec<String> {
 }
 
 fn fit(line: &Line) -> Option<String> {
-    let fit = line.largest().answer.fit?;
-    Some(format!("{}: {}", line.name, fit_in_words(fit)))
+    Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer)?))
 }
 
-/// A straight line through call counts, in words.
-pub(crate) fn fit_in_words(fit: LineFit) -> String {
-    format!(
-        "{} per call and {} besides (straight line over call counts, R² {:.4})",
+/// A straight line through call counts, or whatever else a way is one more of, in words; `None` where there is no line.
+pub(crate) fn fit_in_words(answer: &Answer) -> Option<String> {
+    let fit = answer.fit?;
+    let one = if answer.way.through.starts_with("argument_") { "argument" } else { "call" };
+    Some(format!(
+        "{} per {one} and {} besides (straight line over {one} counts, R² {:.4})",
         figures::time(fit.per_call_ns),
         figures::time(fit.fixed_ns),
         fit.r_squared
-    )
+    ))
 }
 
 fn advice(record: &Record, width: Option<u16>) -> String {

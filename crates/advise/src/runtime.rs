@@ -1,0 +1,132 @@
+//! What a runtime asks for memory that kernels are given, and what runs of copies took.
+
+use lanemark_record::{Answer, Detail, Finding, Record, Runs};
+use lanemark_units::format_size;
+
+/// For each target and kind of memory, whether a launch takes longer for each piece that its kernel is given.
+#[must_use]
+pub fn accessors(record: &Record) -> Vec<Finding> {
+    let found = record.answers.iter().filter_map(|answer| {
+        let memory = answer.way.through.strip_prefix("argument_")?.replace('_', " ");
+        let (fit, slope) = (answer.fit?, answer.latency_ns?);
+        let share = format!("{} on top of {}", time(slope.median), time(fit.fixed_ns));
+        let text = match slope.ci95 {
+            Some(interval) if interval.low <= 0.0 => format!(
+                "a launch takes no longer for a {memory} argument that can be told: {share}, 95 % interval {} to {}",
+                time(interval.low),
+                time(interval.high)
+            ),
+            Some(interval) => format!(
+                "each {memory} argument makes a launch longer, with nothing to move: {share}, 95 % interval {} to {}",
+                time(interval.low),
+                time(interval.high)
+            ),
+            None if slope.median > 0.0 => {
+                format!("each {memory} argument makes a launch longer, with nothing to move: {share}")
+            }
+            None => format!("a launch takes no longer for a {memory} argument"),
+        };
+        Some(Finding { question: answer.question.clone(), target: answer.target.clone(), text })
+    });
+    found.collect()
+}
+
+/// For each target and size of copies, what runs took by kinds of memory.
+#[must_use]
+pub fn runs(record: &Record) -> Vec<Finding> {
+    let mut groups: Vec<Vec<(&Answer, &Runs)>> = Vec::new();
+    for answer in &record.answers {
+        let Some(Detail::Runs(runs)) = &answer.detail else { continue };
+        let is_alike = |other: &Answer| (&other.target, other.size_bytes) == (&answer.target, answer.size_bytes);
+        match groups.iter_mut().find(|group| group.first().is_some_and(|(first, _)| is_alike(first))) {
+            Some(group) => group.push((answer, runs)),
+            None => groups.push(vec![(answer, runs)]),
+        }
+    }
+    let found = groups.iter().filter_map(|group| {
+        let (first, runs) = group.first()?;
+        let part = match runs.whole_copies / runs.copies.max(1) {
+            0 | 1 => String::new(),
+            times => format!(" (a whole run has {}, {times} times as many)", runs.whole_copies),
+        };
+        let each = group.iter().map(|(answer, runs)| {
+            let memory = answer.way.through.trim_start_matches("runtime_").trim_end_matches("to_device");
+            let memory = if memory.is_empty() { "buffer" } else { memory.trim_end_matches('_') }.replace('_', " ");
+            let (median, shortest, longest) =
+                (seconds(runs.median_s), seconds(runs.shortest_s), seconds(runs.longest_s));
+            if runs.runs == 1 {
+                format!("{memory} {median}")
+            } else {
+                format!("{memory} {median} ({shortest} to {longest})")
+            }
+        });
+        let each: Vec<String> = each.collect();
+        let text = format!("{} copies of {}{part}: {}", runs.copies, format_size(first.size_bytes), each.join(", "));
+        Some(Finding { question: first.question.clone(), target: first.target.clone(), text })
+    });
+    found.collect()
+}
+
+/// Three digits, whichever the unit.
+fn seconds(seconds: f64) -> String {
+    if seconds >= 1.0 { format!("{seconds:.2} s") } else { format!("{:.1} ms", seconds * 1e3) }
+}
+
+fn time(ns: f64) -> String {
+    if ns.abs() >= 1000.0 { format!("{:.2} us", ns / 1e3) } else { format!("{ns:.0} ns") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use lanemark_record::{LineFit, Summary};
+
+    fn slope(through: &str, slopes: &[f64]) -> Answer {
+        let mut answer = fixture::answer("event", 0, None);
+        through.clone_into(&mut answer.way.through);
+        answer.latency_ns = Summary::of(slopes);
+        answer.fit = Some(LineFit { per_call_ns: 1.0, fixed_ns: 5000.0, r_squared: 1.0 });
+        answer
+    }
+
+    #[test]
+    fn an_argument_costs_something_only_if_all_of_its_interval_is_above_nothing() {
+        let text = |slopes: &[f64]| accessors(&fixture::record(vec![slope("argument_buffer", slopes)]))[0].text.clone();
+        let above = text(&[300.0; 9]);
+        assert!(
+            above.starts_with("each buffer argument makes a launch longer")
+                && above.contains("300 ns on top of 5.00 us")
+        );
+        let around = text(&[-9.0, -8.0, -1.0, 1.0, 2.0, 3.0, 4.0, 8.0, 9.0]);
+        assert!(around.starts_with("a launch takes no longer"), "{around}");
+        assert!(text(&[0.0]).starts_with("a launch takes no longer"));
+        assert!(accessors(&fixture::record(vec![slope("launch_1", &[1.0])])).is_empty());
+    }
+
+    #[test]
+    fn runs_of_one_size_stand_side_by_side_with_their_spread_and_how_much_of_a_whole_run_they_are() {
+        let run = |through: &str, size, copies, median_s| {
+            let mut answer = fixture::answer("event", size, None);
+            through.clone_into(&mut answer.way.through);
+            let (shortest_s, longest_s) = (median_s / 2.0, median_s * 4.0);
+            let runs = Runs { copies, whole_copies: 100_000, runs: 8, shortest_s, median_s, longest_s };
+            answer.detail = Some(Detail::Runs(runs));
+            answer
+        };
+        let answers = vec![
+            run("runtime_to_device", 80_000, 1000, 0.25),
+            run("runtime_host_usm_to_device", 80_000, 1000, 0.5),
+            run("runtime_to_device", 4096, 100_000, 30.0),
+        ];
+        let found: Vec<String> = runs(&fixture::record(answers)).into_iter().map(|finding| finding.text).collect();
+        assert_eq!(
+            found,
+            [
+                "1000 copies of 80000B (a whole run has 100000, 100 times as many): buffer 250.0 ms (125.0 ms to 1.00 s), \
+                 host usm 500.0 ms (250.0 ms to 2.00 s)",
+                "100000 copies of 4KiB: buffer 30.00 s (15.00 s to 120.00 s)"
+            ]
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! What does a piece of memory add to a launch that is given it, and does nothing with it?
+//!
+//! Traffic: none that anybody asks for; what a runtime tells its device.
+//! Unit: nanoseconds. Of a launch with so many arguments: one, and a wait for its event. Of one more argument: the slope of a straight
+//! line through all of these.
+//! Ways: buffers, which a runtime looks after (whether what they hold is where the kernel is, who else uses them), and addresses, which it does
+//! not (unified shared memory). Arguments are given anew before each launch, and that is a part of its time, as in a program that makes an
+//! accessor for each launch.
+//! Spoiled by: what spoils [`launch_latency`](crate::launch_latency); a launch that takes longer at times than all arguments together.
+
+use crate::case::{Axes, Case, Through};
+use crate::effort::Effort;
+use crate::error::BenchError;
+use crate::line_fit::line_of_plans;
+use crate::measured::Measured;
+use crate::needs;
+use crate::question::Question;
+use crate::rounds::Wanted;
+use crate::sampling::{answer, measure, measure_together, plan_for};
+use lanemark_machine::{Allocation, Arguments, Facts, Launch, Machine, Op, Plan, Told, Verb};
+use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "accessor_overhead",
+    summary: "time that each piece of memory adds to a launch that is given it, as a buffer and as USM",
+    quantity: Quantity::Cost,
+    cases,
+    plan,
+    simulated_passes: |_| 1,
+    most_passes: |_| 64,
+    accesses_per_pass: |_| 1,
+    ask: Some(ask),
+    is_usual: false,
+    left_out: needs::a_runtime,
+};
+
+/// How many arguments.
+const COUNTS: [u32; 5] = [1, 2, 4, 8, Arguments::MOST];
+/// What they are.
+const ALLOCATIONS: [Allocation; 2] = [Allocation::Buffer, Allocation::Device];
+const TOLD: Told = Told::Event;
+
+fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
+    let Some(runtime) = &facts.runtime else { return Vec::new() };
+    let mut cases = vec![launch(Arguments::NONE)];
+    for allocation in ALLOCATIONS.into_iter().filter(|one| runtime.allocations.contains(one)) {
+        cases.extend(COUNTS.map(|count| launch(Arguments { count, allocation })));
+        cases.push(Case::of_runtime(Verb::Store, 0, Through::Argument { told: TOLD, allocation }));
+    }
+    cases
+}
+
+fn launch(arguments: Arguments) -> Case {
+    Case::of_runtime(Verb::Store, 0, Through::Launch(Launch { kernels: 1, told: TOLD, arguments }))
+}
+
+/// Of one more argument: the plan of the launch with none, which others are held against.
+fn plan(case: &Case, passes: u64) -> Plan {
+    let launch = match case.through {
+        Through::Launch(launch) => launch,
+        _ => Launch { kernels: 1, told: TOLD, arguments: Arguments::NONE },
+    };
+    // The first launches of a kernel build what no later one needs.
+    Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::Launch(launch)], passes) }
+}
+
+fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+    let clockwork = machine.facts().clockwork;
+    if let Through::Argument { allocation, .. } = case.through {
+        return by_line(question, machine, case, allocation, effort);
+    }
+    let plan = plan_for(question, case, clockwork, effort);
+    let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
+    Ok(answer(question, case, machine.facts(), &measured, effort))
+}
+
+/// The slope of time against the number of arguments.
+fn by_line(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    allocation: Allocation,
+    effort: &Effort,
+) -> Result<Answer, BenchError> {
+    let clockwork = machine.facts().clockwork;
+    let counts: Vec<u32> = std::iter::once(0).chain(COUNTS).collect();
+    let wanted = |count: &u32| {
+        let arguments = if *count == 0 { Arguments::NONE } else { Arguments { count: *count, allocation } };
+        let case = launch(arguments);
+        Wanted {
+            name: format!("{count} arguments"),
+            plan: plan_for(question, &case, clockwork, effort),
+            most_passes: (question.most_passes)(&case),
+        }
+    };
+    // Each round has a slope, so many rounds of few samples tell more than few rounds of many.
+    let rounds = Effort { least_rounds: effort.least_rounds.max(LEAST_SAMPLES as u64), ..*effort };
+    let mut measured = measure_together(machine, counts.iter().map(wanted).collect(), &rounds)?;
+    let points: Vec<(f64, &Measured)> = counts.iter().map(|count| f64::from(*count)).zip(&measured).collect();
+    let Some((fit, slopes)) = line_of_plans(&points) else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
+    let Some(most) = measured.pop() else {
+        return Err(BenchError::TooFewPoints { question: question.name });
+    };
+    let most = most.beside(&measured).with_latencies(slopes);
+    let mut answer = answer(question, case, machine.facts(), &most, effort);
+    answer.fit = Some(fit);
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime_fixture::{Runtime, facts};
+
+    fn ways(allocations: &[Allocation]) -> Vec<String> {
+        cases(&facts(allocations), &Axes::default()).iter().map(|case| case.way().through).collect()
+    }
+
+    #[test]
+    fn buffers_and_usm_are_asked_for_as_far_as_there_are_any() {
+        let buffers = ["launch_1", "launch_1_with_1_buffer", "launch_1_with_2_buffer", "launch_1_with_4_buffer"];
+        let all = ways(&[Allocation::Buffer, Allocation::Mapped]);
+        assert_eq!((all.len(), &all[..4]), (7, &buffers.map(str::to_owned)[..]));
+        let all = ways(&Allocation::ALL);
+        assert_eq!((all.len(), &*all[6], &*all[12]), (13, "argument_buffer", "argument_usm"));
+    }
+
+    #[test]
+    fn one_more_argument_costs_the_slope_whatever_a_launch_without_any_takes() {
+        let mut runtime = Runtime::new(&Allocation::ALL);
+        let mut answered = |allocation| {
+            let case = Case::of_runtime(Verb::Store, 0, Through::Argument { told: TOLD, allocation });
+            let answer = ask(&QUESTION, &mut runtime, &case, &Effort::default()).unwrap();
+            (answer.fit.unwrap(), answer.latency_ns.unwrap().median, answer.raw.len())
+        };
+        let (fit, slope, plans) = answered(Allocation::Buffer);
+        assert!((fit.per_call_ns - 300.0).abs() < 1e-6 && (fit.fixed_ns - 5000.0).abs() < 1e-6, "{fit:?}");
+        assert!((slope - 300.0).abs() < 1e-6 && plans == 6);
+        let (fit, slope, _) = answered(Allocation::Device);
+        assert!(fit.per_call_ns.abs() < 1e-6 && slope.abs() < 1e-6, "{fit:?}");
+    }
+}

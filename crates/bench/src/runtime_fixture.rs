@@ -1,0 +1,71 @@
+//! A runtime for tests, whose times are known.
+
+use lanemark_machine::{
+    Allocation, Clockwork, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples,
+    Unsupported,
+};
+use lanemark_units::Ticks;
+
+/// What is known of a runtime whose memory may be these.
+pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
+    Facts {
+        name: "a runtime".to_owned(),
+        summary: String::new(),
+        clockwork: Clockwork::Real,
+        cores: 1,
+        regions: vec![],
+        memory_types: vec![],
+        stores: vec![],
+        loads: vec![],
+        memcpy: String::new(),
+        dma: None,
+        driver_width: None,
+        disciplines: vec![],
+        holders: vec![],
+        runtime: Some(RuntimeFacts {
+            kind: DeviceKind::Accelerator,
+            is_emulated: false,
+            allocations: allocations.to_vec(),
+            memory_ports: 1,
+            computes: false,
+        }),
+    }
+}
+
+/// A launch takes 5 us, and 300 ns for each buffer it is given; a copy 1 us and a tenth of a nanosecond a byte.
+pub(crate) struct Runtime {
+    facts: Facts,
+}
+
+impl Runtime {
+    pub(crate) fn new(allocations: &[Allocation]) -> Runtime {
+        Runtime { facts: facts(allocations) }
+    }
+}
+
+impl Machine for Runtime {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, _: &Plan) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        samples.clear();
+        let ns = match plan.lanes[0].body[0] {
+            Op::Launch(launch) if launch.arguments.allocation == Allocation::Buffer => {
+                5000 + 300 * u64::from(launch.arguments.count)
+            }
+            Op::Launch(_) => 5000,
+            Op::MovedByRuntime(moved) => 1000 + moved.bytes / 10,
+            _ => 0,
+        };
+        let time = Ticks::whole_ns(ns * plan.passes);
+        while samples.wants_more() {
+            samples.keep(Sample { issue: time, delivered: time }, None);
+        }
+        Ok(())
+    }
+}
