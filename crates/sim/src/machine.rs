@@ -3,12 +3,14 @@
 mod corrected;
 mod facts;
 mod failure;
+mod laps;
 mod refused;
 mod relay;
 mod runtime;
 mod tracing;
 
 use self::failure::Before;
+use self::laps::{Laps, LeftOut};
 use crate::board::{Board, BoardError, Carried};
 use crate::callers::Callers;
 use crate::config_space::LoggedError;
@@ -52,6 +54,8 @@ pub struct SimulatedMachine {
     /// What links had carried when the first of them was done.
     carried: Option<Vec<Carried>>,
     interrupted: Option<Arc<AtomicBool>>,
+    /// Passes of the last run that were not simulated.
+    left_out: Option<LeftOut>,
     /// Errors that ports noticed since it was built.
     logged: Vec<LoggedError>,
     /// Frames and waits to keep of the next samples, if anybody wants to see them.
@@ -80,6 +84,7 @@ impl SimulatedMachine {
             together: None,
             carried: None,
             interrupted: None,
+            left_out: None,
             logged: Vec::new(),
             tracing: None,
             traces_dllps: false,
@@ -266,10 +271,18 @@ impl SimulatedMachine {
         };
         let mut stop = self.stop();
         let mut watch = Callers::of(plan, &self.board);
-        let ended = self.board.run_while(deadline, |board| {
-            watch.look(board);
-            cores(board, |core| !core.is_done()) && !board.has_failed() && !stop()
-        });
+        let mut laps = Laps::of(plan, &self.board, passes, self.skips);
+        let mut ended = false;
+        let mut until = Ticks::NEVER;
+        // Once more, if passes were left out: time is over earlier then.
+        while until > deadline - laps.span() {
+            until = deadline - laps.span();
+            ended = self.board.run_while(until, |board| {
+                watch.look(board);
+                let leaves_out = laps.look(board, passes, deadline);
+                cores(board, |core| !core.is_done()) && !board.has_failed() && !stop() && !leaves_out
+            });
+        }
         if self.board.has_failed() || !ended || self.board.has_refused_page() {
             self.failure(plan, passes, &before)?;
         }
@@ -281,14 +294,23 @@ impl SimulatedMachine {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
         let first = plan.lanes[0].core as usize;
-        let issue = self.board.core(first).stamped_at().since(start);
+        let issue = self.board.core(first).stamped_at().since(start) + laps.span();
         let mut waits = self.board.waits(first);
+        let mut left_fetching = Ticks::ZERO;
+        if let Some(left_out) = laps.left_out() {
+            waits.iter_mut().zip(left_out.waits).for_each(|(wait, span)| *wait += span);
+            left_fetching = left_out.fetching;
+        }
+        if let Some(steady) = laps.ended() {
+            self.steady.get_or_insert_default().add(steady);
+        }
         let called = plan.lanes[0].body.iter().find_map(|op| self.call_of(op));
         if let Some((call, engine)) =
             called.and_then(|call| Some((call, self.board.engine(call.transfer.card as usize)?)))
         {
             // What the core calls the transfer was in part the channel's wait for its descriptors.
-            let fetching = engine.fetching(call.channel as usize).min(waits[Cause::Transfer.index()]);
+            let fetching = engine.fetching(call.channel as usize) + left_fetching;
+            let fetching = fetching.min(waits[Cause::Transfer.index()]);
             waits[Cause::Transfer.index()] -= fetching;
             waits[Cause::Descriptor.index()] += fetching;
         }
@@ -306,7 +328,9 @@ impl SimulatedMachine {
         self.together = watch.ended(&self.board, start);
         let stores = plan.lanes.iter().flat_map(|lane| &lane.body).any(stores);
         // Of several who call drivers, the last one knows.
-        let known = if calls(plan).next().is_some() || asked(plan).is_some() { last.since(start) } else { issue };
+        let known =
+            if calls(plan).next().is_some() || asked(plan).is_some() { last.since(start) + laps.span() } else { issue };
+        self.left_out = laps.left_out().cloned();
         let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { known };
         Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { known }) }, waits))
     }
@@ -586,7 +610,11 @@ impl SimulatedMachine {
             let (before, unused) = (self.crossed(plan), self.board.carried());
             let repaired = self.corrected();
             let (sample, waited) = self.run_passes(plan, plan.passes)?;
-            let after = self.crossed(plan);
+            let mut after = self.crossed(plan);
+            let left_out = self.left_out.take();
+            if let Some(left_out) = &left_out {
+                after.iter_mut().zip(left_out.crossed).for_each(|(after, left_out)| after.add(left_out));
+            }
             for (before, after) in before.into_iter().zip(after) {
                 traffic.write_tlps += after.writes - before.writes;
                 traffic.read_tlps += after.reads - before.reads;
@@ -595,7 +623,10 @@ impl SimulatedMachine {
             }
             // Where nobody looked when the first was done, it is what they carried until the last was.
             let is_common = self.carried.is_some();
-            let used = self.carried.take().unwrap_or_else(|| self.board.carried());
+            let mut used = self.carried.take().unwrap_or_else(|| self.board.carried());
+            if let Some(left_out) = &left_out {
+                used.iter_mut().zip(&left_out.carried).for_each(|(used, left_out)| used.add(left_out));
+            }
             let span = if is_common { self.together.as_ref().map(|together| together.common) } else { None };
             let span = span.unwrap_or(sample.delivered);
             self.add_links(samples, span, &unused, &used);

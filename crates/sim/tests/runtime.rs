@@ -186,3 +186,54 @@ fn the_last_core_of_the_first_socket_launches_soonest() {
     assert_eq!(best, 31);
     assert!(all[..32].windows(2).all(|pair| pair[0] > pair[1]) && all[32..].iter().all(|far| *far > all[0]));
 }
+
+/// The same with the passes that are alike, and without.
+fn both(platform: &Platform, op: &Op, passes: u64, timeout_ns: u64) -> [Result<Samples, String>; 2] {
+    let mut plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op.clone()], passes) };
+    plan.timeout = lanemark_units::Ticks::whole_ns(timeout_ns);
+    [true, false].map(|skips| {
+        let machine = SimulatedMachine::new(platform).unwrap();
+        let mut machine = if skips { machine } else { machine.in_detail() };
+        let mut samples = Samples::wanted(2);
+        machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
+        assert_eq!(samples.steady.unwrap().skipped > 0, skips, "{:?}", samples.steady);
+        samples.steady = None;
+        Ok(samples)
+    })
+}
+
+#[test]
+fn passes_that_are_left_out_change_nothing_that_is_seen() {
+    for platform in [card(), with(&card(), "runtime.chunk_bytes", 1000.0), with(&card(), "link.width_lanes", 1.0)] {
+        let copies = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| Told::ALL.map(|told| (verb, told)));
+        let copies = copies.flat_map(|(verb, told)| Allocation::ALL.map(|held| copy(verb, 3333, told, held)));
+        for op in copies.chain([launch(1, Told::Finish, NOTHING), launch(7, Told::Event, NOTHING)]) {
+            let [skipped, detailed] = both(&platform, &op, 50, 1_000_000_000);
+            assert_eq!(skipped.unwrap(), detailed.unwrap(), "{op:?}");
+        }
+    }
+}
+
+#[test]
+fn time_is_over_when_it_would_be_with_every_pass() {
+    let op = copy(Verb::Load, 4096, Told::Finish, Allocation::Buffer);
+    let took = both(&card(), &op, 100, 1_000_000_000)[0].as_ref().unwrap().taken[0].delivered.as_ns().ceil() as u64;
+    assert!(both(&card(), &op, 100, took + 1).iter().all(Result::is_ok));
+    for error in both(&card(), &op, 100, took - 20_000) {
+        assert!(error.unwrap_err().contains("the plan was not done after"));
+    }
+}
+
+#[test]
+fn a_hundred_thousand_copies_take_as_long_as_so_many_and_are_quickly_simulated() {
+    let op = copy(Verb::Store, 80_000, Told::Finish, Allocation::Device);
+    let per_copy = |passes| {
+        let mut plan = Plan::on_one_core(vec![op.clone()], passes);
+        plan.timeout = lanemark_units::Ticks::whole_ns(1_000_000_000_000);
+        let mut samples = Samples::wanted(1);
+        SimulatedMachine::new(&card()).unwrap().run(&plan, &mut samples).unwrap();
+        assert_eq!(samples.confirmed.unwrap().confirmed_bytes, 80_000);
+        samples.taken[0].delivered.as_ns() / passes as f64
+    };
+    assert!((per_copy(100_000) / per_copy(100) - 1.0).abs() < 1e-6);
+}

@@ -14,6 +14,15 @@ pub struct Carried {
     pub payload_bytes: u64,
 }
 
+impl Carried {
+    /// And this.
+    pub(crate) fn add(&mut self, other: &Carried) {
+        self.tlps += other.tlps;
+        self.dllps += other.dllps;
+        self.payload_bytes += other.payload_bytes;
+    }
+}
+
 impl Board {
     /// What each direction of each link carried until now, link after link, that down first.
     pub fn carried(&mut self) -> Vec<Carried> {

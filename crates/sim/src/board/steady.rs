@@ -162,9 +162,8 @@ impl Board {
         all.fold(PAGE, |modulus, bytes: u64| modulus.saturating_mul(bytes.max(1) / common(modulus, bytes.max(1))))
     }
 
-    /// Why nothing may be skipped of the jobs under way, if so.
-    pub(crate) fn unsteady(&self) -> Option<Unsteady> {
-        let legs: Vec<Leg> = self.legs().into_iter().filter(|leg| !leg.is_over).collect();
+    /// Why nothing may be skipped, whatever goes on.
+    fn never_steady(&self) -> Option<Unsteady> {
         let is_watched = |line: &Direction| line.transmitter.is_watched();
         if self.observer.is_some() || self.crossings.is_some() || self.directions.iter().any(is_watched) {
             return Some(Unsteady::Watched);
@@ -172,22 +171,42 @@ impl Board {
         if self.faults.is_some() {
             return Some(Unsteady::Faults);
         }
-        let engines = || self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
-        if self.iommu.is_some() {
-            return Some(Unsteady::Translated);
+        self.iommu.is_some().then_some(Unsteady::Translated)
+    }
+
+    /// The same because of what links do at random.
+    fn at_random(&self) -> Option<Unsteady> {
+        let specs = || self.directions.iter().map(|direction| direction.transmitter.spec());
+        if specs().any(|spec| spec.tlps_per_error > 0) {
+            return Some(Unsteady::Errors);
         }
+        specs().any(|spec| spec.passing == Passing::Random).then_some(Unsteady::RandomPassing)
+    }
+
+    /// Why nothing may be skipped of what a core asks a runtime for, if so.
+    pub(crate) fn unsteady_laps(&self) -> Option<Unsteady> {
+        let beats = self.directions.iter().any(|direction| direction.transmitter.spec().skp.is_some());
+        let cached = self.cache.is_there().then_some(Unsteady::Cached);
+        // What links send by the clock comes at another place of each lap.
+        let by_the_clock = || beats.then_some(Unsteady::Irregular);
+        self.never_steady().or_else(|| self.at_random()).or(cached).or_else(by_the_clock)
+    }
+
+    /// Why nothing may be skipped of the jobs under way, if so.
+    pub(crate) fn unsteady(&self) -> Option<Unsteady> {
+        let legs: Vec<Leg> = self.legs().into_iter().filter(|leg| !leg.is_over).collect();
+        if let Some(because) = self.never_steady() {
+            return Some(because);
+        }
+        let engines = || self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
         if engines().any(DmaEngine::is_joined) {
             return Some(Unsteady::Relayed);
         }
         if !engines().all(DmaEngine::has_one_job) {
             return Some(Unsteady::Channels);
         }
-        let specs = || self.directions.iter().map(|direction| direction.transmitter.spec());
-        if specs().any(|spec| spec.tlps_per_error > 0) {
-            return Some(Unsteady::Errors);
-        }
-        if specs().any(|spec| spec.passing == Passing::Random) {
-            return Some(Unsteady::RandomPassing);
+        if let Some(because) = self.at_random() {
+            return Some(because);
         }
         if legs.iter().any(|leg| leg.is_random) {
             return Some(Unsteady::RandomPlaces);

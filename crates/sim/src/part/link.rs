@@ -104,6 +104,40 @@ pub struct Crossed {
     pub rollovers: u64,
 }
 
+impl Crossed {
+    fn counts(&mut self) -> [&mut u64; 9] {
+        let Crossed {
+            writes,
+            reads,
+            completions,
+            payload_bytes,
+            wire_bytes,
+            dllps,
+            replays,
+            replay_timeouts,
+            rollovers,
+        } = self;
+        [writes, reads, completions, payload_bytes, wire_bytes, dllps, replays, replay_timeouts, rollovers]
+    }
+
+    /// And this.
+    pub(crate) fn add(&mut self, mut other: Crossed) {
+        self.counts().into_iter().zip(other.counts()).for_each(|(count, other)| *count += *other);
+    }
+
+    /// What of it crossed since.
+    pub(crate) fn since(mut self, mut before: Crossed) -> Crossed {
+        self.counts().into_iter().zip(before.counts()).for_each(|(count, before)| *count -= *before);
+        self
+    }
+
+    /// So often.
+    pub(crate) fn times(mut self, times: u64) -> Crossed {
+        self.counts().into_iter().for_each(|count| *count *= times);
+        self
+    }
+}
+
 /// A TLP on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {

@@ -1,0 +1,164 @@
+//! Passes in which a program asks its runtime for the same again and again: where they are alike, most are left out.
+//!
+//! A lap is from one time that the core is about to ring for the first part of a pass to the next. If nothing else is to happen on
+//! the board until it rings, and nothing of what happened is felt any more, all that matters for what comes is the core's
+//! program, which is at the same place in each lap. So a lap between two such times comes again as it was. Two are
+//! seen to be alike before any is left out; the last two passes are simulated.
+
+use super::{Waits, asked};
+use crate::board::{Board, Carried};
+use crate::part::link::Crossed;
+use crate::part::program::Program;
+use crate::part::runtime::CARD;
+use lanemark_machine::{Op, Plan, Steady, Unsteady};
+use lanemark_units::Ticks;
+
+/// Passes below which it would not pay.
+const WORTH_PASSES: u64 = 8;
+/// Passes at the end that are simulated.
+const LAST_PASSES: u64 = 2;
+
+/// What grows from lap to lap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Counts {
+    at: Ticks,
+    waits: Waits,
+    fetching: Ticks,
+    crossed: [Crossed; 2],
+    carried: Vec<Carried>,
+}
+
+/// Passes that were not simulated: what they took, waited for and carried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub span: Ticks,
+    pub waits: Waits,
+    /// What of the transfers the card waited for descriptors.
+    pub fetching: Ticks,
+    pub crossed: [Crossed; 2],
+    pub carried: Vec<Carried>,
+}
+
+/// Looks for laps that are alike.
+#[derive(Debug)]
+pub(super) struct Laps {
+    core: usize,
+    seen: u64,
+    before: Option<Counts>,
+    lap: Option<Counts>,
+    left_out: Option<LeftOut>,
+    found: Option<Steady>,
+}
+
+impl Laps {
+    /// Of a plan that begins, if it asks a runtime.
+    pub(super) fn of(plan: &Plan, board: &Board, passes: u64, is_wanted: bool) -> Laps {
+        let core = plan.lanes.first().map_or(0, |lane| lane.core as usize);
+        let transfers = asked(plan).map(|op| match op {
+            Op::Launch(launch) => passes.saturating_mul(launch.kernels.into()),
+            Op::MovedByRuntime(moved) => {
+                passes.saturating_mul(board.parts(moved).map_or(1, |parts| parts.call.transfer.count))
+            }
+            _ => 0,
+        });
+        let unwanted = (!is_wanted).then_some(Unsteady::Unwanted);
+        let few = (passes < WORTH_PASSES).then_some(Unsteady::Few);
+        let because = unwanted.or(few).or_else(|| board.unsteady_laps());
+        let found = transfers.map(|transfers| Steady { transfers, because, ..Steady::default() });
+        Laps { core, seen: 0, before: None, lap: None, left_out: None, found }
+    }
+
+    /// Looks at the board, and leaves out what can be before `deadline`: whether something was.
+    #[inline]
+    pub(super) fn look(&mut self, board: &mut Board, passes: u64, deadline: Ticks) -> bool {
+        let is_looking = self.left_out.is_none() && self.found.is_some_and(|found| found.because.is_none());
+        if !is_looking {
+            return false;
+        }
+        let laps = board.core(self.core).program().map_or(0, Program::laps);
+        let is_next = laps != self.seen;
+        self.seen = laps;
+        is_next && self.look_closely(board, passes, deadline)
+    }
+
+    #[cold]
+    fn look_closely(&mut self, board: &mut Board, passes: u64, deadline: Ticks) -> bool {
+        let Some(now) = Counts::of(board, self.core) else {
+            (self.before, self.lap) = (None, None);
+            return false;
+        };
+        let lap = self.before.replace(now.clone()).map(|before| now.since(&before));
+        let is_alike = lap.is_some() && lap == self.lap;
+        self.lap = lap;
+        let Some(lap) = self.lap.as_ref().filter(|lap| is_alike && lap.at > Ticks::ZERO) else { return false };
+        let left = board.core(self.core).program().map_or(0, Program::passes_left);
+        let times = left.saturating_sub(LAST_PASSES).min(deadline.since(now.at).0 / lap.at.0);
+        if times == 0 {
+            return false;
+        }
+        board.leave_out(self.core, times);
+        if let Some(found) = &mut self.found {
+            found.period = found.transfers / passes.max(1);
+            found.skipped = times.saturating_mul(found.period);
+        }
+        self.left_out = Some(lap.times(times));
+        true
+    }
+
+    /// What was left out.
+    pub(super) fn left_out(&self) -> Option<&LeftOut> {
+        self.left_out.as_ref()
+    }
+
+    /// How long that takes.
+    pub(super) fn span(&self) -> Ticks {
+        self.left_out.as_ref().map_or(Ticks::ZERO, |left_out| left_out.span)
+    }
+
+    /// What came of it, when the run is over; nothing for what is not asked of a runtime.
+    pub(super) fn ended(&self) -> Option<Steady> {
+        let found = self.found?;
+        let nothing = found.skipped == 0 && found.because.is_none();
+        Some(Steady { because: if nothing { Some(Unsteady::Irregular) } else { found.because }, ..found })
+    }
+}
+
+impl Counts {
+    /// If the board is quiet until the core's next instruction.
+    fn of(board: &mut Board, core: usize) -> Option<Counts> {
+        let at = board.alone_until(core)?;
+        let waits = board.waits(core);
+        let fetching = board.engine(CARD as usize).map_or(Ticks::ZERO, |engine| engine.fetching(0));
+        let crossed = board.crossed(CARD as usize).into();
+        Some(Counts { at, waits, fetching, crossed, carried: board.carried() })
+    }
+
+    /// What has grown since, and by how much.
+    fn since(&self, before: &Counts) -> Counts {
+        let waits = std::array::from_fn(|cause| self.waits[cause] - before.waits[cause]);
+        let crossed = std::array::from_fn(|way| self.crossed[way].since(before.crossed[way]));
+        let carried = self.carried.iter().zip(&before.carried).map(|(now, before)| Carried {
+            tlps: now.tlps - before.tlps,
+            dllps: now.dllps - before.dllps,
+            payload_bytes: now.payload_bytes - before.payload_bytes,
+        });
+        let (at, fetching) = (self.at - before.at, self.fetching - before.fetching);
+        Counts { at, waits, fetching, crossed, carried: carried.collect() }
+    }
+
+    /// So often.
+    fn times(&self, times: u64) -> LeftOut {
+        let carried = self.carried.iter().map(|one| Carried {
+            tlps: one.tlps * times,
+            dllps: one.dllps * times,
+            payload_bytes: one.payload_bytes * times,
+        });
+        LeftOut {
+            span: self.at * times,
+            waits: std::array::from_fn(|cause| self.waits[cause] * times),
+            fetching: self.fetching * times,
+            crossed: self.crossed.map(|crossed| crossed.times(times)),
+            carried: carried.collect(),
+        }
+    }
+}
