@@ -54,7 +54,7 @@ impl Platform {
     #[must_use]
     pub fn core_distance(&self, core: u32) -> Ticks {
         let root = &self.root_complex;
-        let of_socket = (self.core.cores.value / self.core.sockets.value).max(1);
+        let of_socket = self.core.cores.value.div_ceil(self.core.sockets.value);
         let (socket, nth) = (core / of_socket, core % of_socket);
         let other = if socket > 0 { root.other_socket_ns.value } else { Ticks::ZERO };
         root.core_step_ns.value * u64::from(of_socket - 1 - nth) + other
@@ -63,11 +63,6 @@ impl Platform {
 
 /// A runtime needs what its copies and launches go through.
 pub(crate) fn check_runtime(platform: &Platform, notes: &mut Notes<'_>) {
-    let (cores, sockets) = (&platform.core.cores, &platform.core.sockets);
-    if !cores.value.is_multiple_of(sockets.value) {
-        let message = format!("is {}; {} cores are no whole number for each", sockets.value, cores.value);
-        notes.at_line(sockets.line, "core.sockets".to_owned(), message);
-    }
     let Some(runtime) = &platform.runtime else { return };
     let mut note = |line, key: &str, message: String| notes.at_line(line, format!("{}.{key}", Runtime::PATH), message);
     let needs = [

@@ -323,7 +323,7 @@ section! {
         vendor: Vendor = Kind::Choice(Vendor::WORDS);
         /// Cores that may take part in a plan.
         cores: u32 = Kind::Count(1, 1024), default "1" because "one core";
-        /// Sockets that they are in, as many in each, one socket after the other; the card is at the first.
+        /// Sockets that they are in, as many in each but the last, one socket after the other; the card is at the first.
         sockets: u32 = Kind::Count(1, 8), default "1" because "one socket";
         /// Clock while measuring.
         clock_ghz: f64 = Kind::Number(0.1, 10.0), unknown 1.0 to 6.0;

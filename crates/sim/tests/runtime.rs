@@ -237,3 +237,59 @@ fn a_hundred_thousand_copies_take_as_long_as_so_many_and_are_quickly_simulated()
     };
     assert!((per_copy(100_000) / per_copy(100) - 1.0).abs() < 1e-6);
 }
+
+/// Asks for a copy while a page cannot be pinned, and again: the error, and the bytes that came then.
+fn refused_once(fault: &str, verb: Verb, bytes: u64, allocation: Allocation) -> (String, Option<Confirmed>) {
+    let platform = card().with_fault(fault.parse().unwrap()).unwrap();
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    let plan = Plan::on_one_core(vec![copy(verb, bytes, Told::Finish, allocation)], 2);
+    let mut samples = Samples::wanted(1);
+    let error = machine.run(&plan, &mut samples).unwrap_err().to_string();
+    assert_eq!(machine.mishaps()[0].because_not, None);
+    machine.run(&plan, &mut samples).unwrap();
+    (error, samples.confirmed)
+}
+
+#[test]
+fn a_page_that_cannot_be_pinned_ends_every_way_of_a_copy_with_an_error_and_the_next_copy_works() {
+    for verb in [Verb::Store, Verb::Load] {
+        for allocation in Allocation::ALL {
+            for bytes in [64, 80_000] {
+                let (error, confirmed) = refused_once("unpinnable@card:1", verb, bytes, allocation);
+                let pages = bytes.div_ceil(4096);
+                let said = format!("page 1 of a buffer of {pages} cannot be pinned; no page was pinned before it");
+                assert!(error.contains(&said) && error.contains("card was told nothing"), "{error}");
+                assert_eq!(confirmed, Some(Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes }));
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_before_one_that_cannot_be_pinned_are_unpinned_and_what_was_copied_before_is_there() {
+    // Page 3 of the second copy; the first is whole.
+    let (error, _) = refused_once("unpinnable@card:23", Verb::Load, 80_000, Allocation::Device);
+    assert!(error.contains("page 3 of a buffer of 20 cannot be pinned; the 2 before it were unpinned again"), "{error}");
+    assert!(error.contains("80000 of 160000 B"), "{error}");
+}
+
+#[test]
+fn pages_that_stay_pinned_are_pinned_once() {
+    for (allocation, bytes, pages) in [(Allocation::Host, 80_000, 20), (Allocation::Mapped, 80_000, 20), (Allocation::Buffer, 64, 1)] {
+        let fault = format!("unpinnable@card:{}", pages + 1);
+        let platform = card().with_fault(fault.parse().unwrap()).unwrap();
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let plan = Plan::on_one_core(vec![copy(Verb::Store, bytes, Told::Finish, allocation)], 9);
+        machine.run(&plan, &mut Samples::wanted(1)).unwrap();
+        assert!(machine.mishaps()[0].because_not.is_some(), "{allocation}");
+    }
+}
+
+#[test]
+fn other_faults_end_a_copy_too_and_the_next_one_works() {
+    for (fault, verb) in [("poisoned@card:3", Verb::Store), ("ecrc@card:3", Verb::Store)] {
+        let (error, confirmed) = refused_once(fault, verb, 80_000, Allocation::Buffer);
+        assert!(!error.is_empty());
+        assert_eq!(confirmed, Some(Confirmed { claimed_bytes: 80_000, confirmed_bytes: 80_000 }));
+    }
+}

@@ -17,28 +17,33 @@ use lanemark_wire::{FlowClass, FunctionId, Header};
 enum Flowing {
     Card(Transfer),
     Called(DmaCall),
+    /// In parts, of a copy of so many bytes.
+    Copied(DmaCall, u64),
 }
 
 impl Flowing {
     fn moved(&self, board: &Board) -> u64 {
         match self {
             Flowing::Card(transfer) => board.moved(transfer).0,
-            Flowing::Called(call) => board.moved_by(call),
+            Flowing::Called(call) | Flowing::Copied(call, _) => board.moved_by(call),
         }
     }
 
     fn name(&self) -> String {
         match self {
             Flowing::Card(transfer) => flow(transfer),
+            Flowing::Copied(call, _) => flow(&call.transfer),
             Flowing::Called(call) if call.channel == 0 => flow(&call.transfer),
             Flowing::Called(call) => format!("{} on channel {}", flow(&call.transfer), call.channel),
         }
     }
 
-    fn transfer(&self) -> &Transfer {
-        match self {
-            Flowing::Card(transfer) | Flowing::Called(DmaCall { transfer, .. }) => transfer,
-        }
+    fn wanted(&self, passes: u64) -> u64 {
+        let of_pass = match self {
+            Flowing::Card(transfer) | Flowing::Called(DmaCall { transfer, .. }) => transfer.bytes_of_pass(),
+            Flowing::Copied(_, bytes) => *bytes,
+        };
+        of_pass.saturating_mul(passes)
     }
 }
 
@@ -59,10 +64,6 @@ fn by_cores(board: &Board) -> (u64, u64) {
     (loaded, accepted.sum())
 }
 
-fn wanted(transfer: &Transfer, passes: u64) -> u64 {
-    transfer.bytes_of_pass().saturating_mul(passes)
-}
-
 fn flow(transfer: &Transfer) -> String {
     let peer = match transfer.partner {
         Partner::Host => Peer::Host,
@@ -76,7 +77,11 @@ impl Before {
         let called = calls(plan).map(|call| Flowing::Called(*call));
         let ops = || plan.lanes.iter().flat_map(|lane| &lane.body);
         let relayed = ops().filter_map(|op| if let Op::Relay(relay) = op { Some(relay.transfers()) } else { None });
-        let moving = jobs(plan).flat_map(legs).chain(relayed.flatten()).map(Flowing::Card).chain(called);
+        let copied = ops().filter_map(|op| match op {
+            Op::MovedByRuntime(moved) => Some(Flowing::Copied(board.parts(moved)?.call, moved.bytes)),
+            _ => None,
+        });
+        let moving = jobs(plan).flat_map(legs).chain(relayed.flatten()).map(Flowing::Card).chain(called).chain(copied);
         let (loaded, stored) = by_cores(board);
         Before { flows: moving.map(|flowing| (flowing, flowing.moved(board))).collect(), loaded, stored }
     }
@@ -86,7 +91,7 @@ impl Before {
         let flows = self.flows.iter().map(|(flowing, before)| Arrived {
             flow: flowing.name(),
             bytes: flowing.moved(board) - before,
-            wanted_bytes: Some(wanted(flowing.transfer(), passes)),
+            wanted_bytes: Some(flowing.wanted(passes)),
         });
         let (loaded, stored) = by_cores(board);
         let ops =
