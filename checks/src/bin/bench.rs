@@ -16,6 +16,8 @@ mod host;
 mod iotlb;
 #[path = "bench/lend.rs"]
 mod lend;
+#[path = "bench/runtime.rs"]
+mod runtime;
 #[path = "bench/steady.rs"]
 mod steady;
 
@@ -55,7 +57,7 @@ fn main() {
     // `make bench` takes all of them; a name as an argument, one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 12] = [
+    let all: [(&str, &dyn Fn()); 13] = [
         // First: its peak of memory is that of the program so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -68,6 +70,7 @@ fn main() {
         ("iotlb", &iotlb::iotlb),
         ("lend", &lend::lend),
         ("host", &host::host),
+        ("runtime", &runtime::runtime),
         ("program", &program),
     ];
     all.iter().filter(|(name, _)| is_asked(name)).for_each(|(_, take)| take());

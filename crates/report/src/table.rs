@@ -9,7 +9,7 @@ use crate::grid::{Column, Grid, wrap};
 use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
-use lanemark_record::{DoubtKind, Finding, LineFit, Quantity, Record, Skipped, TargetKind};
+use lanemark_record::{Answer, DoubtKind, Finding, Quantity, Record, Skipped, TargetKind};
 
 /// Ways up to which all are shown.
 const ALL_UP_TO: usize = 12;

@@ -1,0 +1,110 @@
+/* The least that a C program does to launch a kernel, or to copy to a device, and to wait: what `make bench` holds ours against.
+ *
+ *     bare CPU launch            one launch of a kernel that does nothing, and clFinish
+ *     bare CPU copy BYTES        one copy to a buffer: by a blocking call and clFinish, and by an event; the faster one is said
+ *
+ * On the first device of the first runtime, by a thread that is held on one core. Says nanoseconds of one, the median of all samples; a sample is as
+ * many as take 20 us. Types are those of the headers of the Khronos group, which need not be installed. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+int32_t clGetPlatformIDs(uint32_t, void **, uint32_t *);
+int32_t clGetDeviceIDs(void *, uint64_t, uint32_t, void **, uint32_t *);
+void *clCreateContext(const void *, uint32_t, void *const *, void *, void *, int32_t *);
+void *clCreateCommandQueue(void *, void *, uint64_t, int32_t *);
+void *clCreateProgramWithSource(void *, uint32_t, const char **, const size_t *, int32_t *);
+int32_t clBuildProgram(void *, uint32_t, void *const *, const char *, void *, void *);
+void *clCreateKernel(void *, const char *, int32_t *);
+void *clCreateBuffer(void *, uint64_t, size_t, void *, int32_t *);
+int32_t clEnqueueNDRangeKernel(void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, void *const *, void **);
+int32_t clEnqueueWriteBuffer(void *, void *, uint32_t, size_t, size_t, const void *, uint32_t, void *const *, void **);
+int32_t clWaitForEvents(uint32_t, void *const *);
+int32_t clReleaseEvent(void *);
+int32_t clFinish(void *);
+
+#define SAMPLE_NS 20000.0
+#define RUN_NS 400e6
+#define MOST 1000
+
+static void *queue, *kernel, *buffer, *own;
+static size_t bytes;
+
+static int32_t launch(void) {
+    size_t one = 1;
+    int32_t status = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL);
+    return status ? status : clFinish(queue);
+}
+static int32_t copy_and_finish(void) {
+    int32_t status = clEnqueueWriteBuffer(queue, buffer, 1, 0, bytes, own, 0, NULL, NULL);
+    return status ? status : clFinish(queue);
+}
+static int32_t copy_by_event(void) {
+    void *event;
+    int32_t status = clEnqueueWriteBuffer(queue, buffer, 0, 0, bytes, own, 0, NULL, &event);
+    if (status) return status;
+    status = clWaitForEvents(1, &event);
+    return status ? status : clReleaseEvent(event);
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+static double sample(int32_t (*job)(void), long passes) {
+    double start = now();
+    for (long pass = 0; pass < passes; pass++)
+        if (job()) exit(1);
+    return now() - start;
+}
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static double median(int32_t (*job)(void), long most_passes) {
+    static double all[MOST];
+    long passes = 1, count = 0;
+    while (passes < most_passes && sample(job, passes) < SAMPLE_NS) passes *= 2;
+    for (double start = now(); count < MOST && (count < 9 || now() - start < RUN_NS);) all[count++] = sample(job, passes) / (double)passes;
+    qsort(all, (size_t)count, sizeof *all, ascending);
+    return all[count / 2];
+}
+
+int main(int argc, char **argv) {
+    int32_t status;
+    uint32_t count;
+    void *platform, *device;
+    const char *source = "__kernel void nothing(void) {}";
+    if (argc < 3) return 2;
+    if (clGetPlatformIDs(1, &platform, &count) || clGetDeviceIDs(platform, 0xFFFFFFFF, 1, &device, &count)) return 77;
+    void *context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+    queue = clCreateCommandQueue(context, device, 0, &status);
+    void *program = clCreateProgramWithSource(context, 1, &source, NULL, &status);
+    if (clBuildProgram(program, 1, &device, NULL, NULL, NULL)) return 1;
+    kernel = clCreateKernel(program, "nothing", &status);
+    /* After the runtime has its threads, which are where the system puts them. */
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(atoi(argv[1]), &set);
+    if (sched_setaffinity(0, sizeof set, &set)) return 1;
+    double ns;
+    if (strcmp(argv[2], "launch") == 0) {
+        ns = median(launch, 64);
+    } else {
+        bytes = (size_t)atol(argv[3]);
+        own = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        buffer = clCreateBuffer(context, 1, bytes, NULL, &status);
+        if (own == MAP_FAILED || status) return 1;
+        memset(own, 7, bytes);
+        double finished = median(copy_and_finish, 1), waited = median(copy_by_event, 1);
+        ns = finished < waited ? finished : waited;
+    }
+    printf("%.1f\n", ns);
+    return 0;
+}
