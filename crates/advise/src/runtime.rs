@@ -1,42 +1,47 @@
 //! What a runtime asks for memory that kernels are given, and what runs of copies took.
 
-use lanemark_record::{Answer, Detail, Finding, Record, Runs};
+use lanemark_record::{Answer, Detail, Finding, Record, Runs, TargetKind};
 use lanemark_units::format_size;
 
-/// For each target and kind of memory, whether a launch takes longer for each piece that its kernel is given.
+/// For each target and kind of memory, whether a launch takes longer for each piece that its kernel is given. Of an emulated target nothing is
+/// said.
 #[must_use]
 pub fn accessors(record: &Record) -> Vec<Finding> {
     let found = record.answers.iter().filter_map(|answer| {
         let memory = answer.way.through.strip_prefix("argument_")?.replace('_', " ");
         let (fit, slope) = (answer.fit?, answer.latency_ns?);
-        let share = format!("{} on top of {}", time(slope.median), time(fit.fixed_ns));
-        let text = match slope.ci95 {
-            Some(interval) if interval.low <= 0.0 => format!(
-                "a launch takes no longer for a {memory} argument that can be told: {share}, 95 % interval {} to {}",
-                time(interval.low),
-                time(interval.high)
-            ),
-            Some(interval) => format!(
-                "each {memory} argument makes a launch longer, with nothing to move: {share}, 95 % interval {} to {}",
-                time(interval.low),
-                time(interval.high)
-            ),
-            None if slope.median > 0.0 => {
-                format!("each {memory} argument makes a launch longer, with nothing to move: {share}")
+        let kind = record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind);
+        let added = format!("{} on top of {}", time(slope.median), time(fit.fixed_ns));
+        let longer = format!("each {memory} argument makes a launch longer, with nothing to move: {added}");
+        let no_longer = format!("a launch takes no longer for a {memory} argument that could be told");
+        let text = match (slope.ci95, kind) {
+            (_, Some(TargetKind::Emulated)) => return None,
+            (Some(interval), _) => {
+                let between = format!("95 % interval {} to {}", time(interval.low), time(interval.high));
+                if interval.low > 0.0 { format!("{longer}, {between}") } else { format!("{no_longer}: {added}, {between}") }
             }
-            None => format!("a launch takes no longer for a {memory} argument"),
+            (None, Some(TargetKind::Real)) => format!(
+                "what a {memory} argument adds to a launch was seen too seldom to tell: {added}, without an interval; ask again \
+                 with --budget 10"
+            ),
+            (None, _) if slope.median > 0.0 => longer,
+            (None, _) => no_longer,
         };
         Some(Finding { question: answer.question.clone(), target: answer.target.clone(), text })
     });
     found.collect()
 }
 
-/// For each target and size of copies, what runs took by kinds of memory.
+/// For each target and size of copies, what runs took by kinds of memory; of an emulated target nothing.
 #[must_use]
 pub fn runs(record: &Record) -> Vec<Finding> {
     let mut groups: Vec<Vec<(&Answer, &Runs)>> = Vec::new();
     for answer in &record.answers {
         let Some(Detail::Runs(runs)) = &answer.detail else { continue };
+        let is_target = |kind| record.targets.iter().any(|target| target.name == answer.target && target.kind == kind);
+        if is_target(TargetKind::Emulated) {
+            continue;
+        }
         let is_alike = |other: &Answer| (&other.target, other.size_bytes) == (&answer.target, answer.size_bytes);
         match groups.iter_mut().find(|group| group.first().is_some_and(|(first, _)| is_alike(first))) {
             Some(group) => group.push((answer, runs)),
@@ -101,6 +106,13 @@ mod tests {
         let around = text(&[-9.0, -8.0, -1.0, 1.0, 2.0, 3.0, 4.0, 8.0, 9.0]);
         assert!(around.starts_with("a launch takes no longer"), "{around}");
         assert!(text(&[0.0]).starts_with("a launch takes no longer"));
+        let on = |kind| {
+            let targets = vec![fixture::target(kind)];
+            accessors(&Record { targets, ..fixture::record(vec![slope("argument_usm", &[300.0])]) })
+        };
+        assert!(on(TargetKind::Simulated)[0].text.starts_with("each usm argument"));
+        assert!(on(TargetKind::Real)[0].text.contains("too seldom to tell"));
+        assert!(on(TargetKind::Emulated).is_empty());
         assert!(accessors(&fixture::record(vec![slope("launch_1", &[1.0])])).is_empty());
     }
 

@@ -34,7 +34,9 @@ pub fn best_ways(record: &Record) -> Vec<Advice> {
 /// Hot and cold destinations are two tasks, not two ways of one; and so are the directions of a runtime's copies.
 fn task(answer: &Answer) -> &str {
     match answer.way.through.as_str() {
-        through @ ("cold" | "runtime_to_device" | "runtime_from_device") => through,
+        "cold" => "cold",
+        through if through.starts_with("runtime_") && through.ends_with("to_device") => "runtime_to_device",
+        through if through.starts_with("runtime_") => "runtime_from_device",
         _ => "",
     }
 }
@@ -248,6 +250,23 @@ mod tests {
         };
         assert!(with(Some(16), Some(46.0)).contains("up to 16 lines at once"));
         assert_eq!(with(None, None), "WC nt8 shows no number of buffers, because there is no step");
+    }
+
+    #[test]
+    fn kinds_of_memory_are_ways_to_the_same_and_directions_are_not() {
+        let by = |through: &str, rate| {
+            let mut answer = answer("event", 64, Some(rate));
+            through.clone_into(&mut answer.way.through);
+            answer
+        };
+        let advice = best_ways(&record(vec![
+            by("runtime_to_device", 9e9),
+            by("runtime_usm_to_device", 3e9),
+            by("runtime_mapped_from_device", 4e9),
+            by("runtime_from_device", 2e9),
+        ]));
+        let found: Vec<&str> = advice.iter().map(|advice| &*advice.way.through).collect();
+        assert_eq!(found, ["runtime_to_device", "runtime_mapped_from_device"]);
     }
 
     #[test]

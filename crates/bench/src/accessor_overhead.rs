@@ -19,6 +19,7 @@ use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together, plan_for};
 use lanemark_machine::{Allocation, Arguments, Facts, Launch, Machine, Op, Plan, Told, Verb};
 use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
+use lanemark_units::Ticks;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -40,6 +41,10 @@ const COUNTS: [u32; 5] = [1, 2, 4, 8, Arguments::MOST];
 /// What they are.
 const ALLOCATIONS: [Allocation; 2] = [Allocation::Buffer, Allocation::Device];
 const TOLD: Told = Told::Event;
+/// A line rests on six plans, and a launch is one of them: of a case's share of the time, launches take half and lines three times as much,
+/// which together is no more than all shares.
+const LAUNCH_OF: u64 = 2;
+const LINE_TIMES: u64 = 3;
 
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
     let Some(runtime) = &facts.runtime else { return Vec::new() };
@@ -71,6 +76,7 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
         return by_line(question, machine, case, allocation, effort);
     }
     let plan = plan_for(question, case, clockwork, effort);
+    let effort = &Effort { budget: Ticks(effort.budget.0 / LAUNCH_OF), ..*effort };
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     Ok(answer(question, case, machine.facts(), &measured, effort))
 }
@@ -95,7 +101,11 @@ fn by_line(
         }
     };
     // Each round has a slope, so many rounds of few samples tell more than few rounds of many.
-    let rounds = Effort { least_rounds: effort.least_rounds.max(LEAST_SAMPLES as u64), ..*effort };
+    let rounds = Effort {
+        least_rounds: effort.least_rounds.max(LEAST_SAMPLES as u64),
+        budget: Ticks(effort.budget.0.saturating_mul(LINE_TIMES)),
+        ..*effort
+    };
     let mut measured = measure_together(machine, counts.iter().map(wanted).collect(), &rounds)?;
     let points: Vec<(f64, &Measured)> = counts.iter().map(|count| f64::from(*count)).zip(&measured).collect();
     let Some((fit, slopes)) = line_of_plans(&points) else {

@@ -453,7 +453,7 @@ fn list(title: &str, lines: &[String], width: Option<u16>) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
-    use lanemark_record::{Answer, Way};
+    use lanemark_record::Way;
 
     #[test]
     fn pairs_of_cores_are_a_matrix_a_way() {
