@@ -1,5 +1,7 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
+use crate::computation::{Computation, Matrix};
+use lanemark_compute::{StreamCopy, Work};
 use lanemark_machine::{
     Access, Allocation, Arguments, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover,
     Holder, HostMemory, KernelCall, Launch, Lend, Means, MovedByRuntime, Pattern, Peer, Region, Relay, Share,
@@ -31,6 +33,8 @@ pub struct Case {
     pub through: Through,
     /// Where devices move bytes: what somebody asked for.
     pub reach: Reach,
+    /// What kernels compute; `None` where none do.
+    pub computation: Option<Computation>,
 }
 
 /// Through whom bytes go, or what is done where none do.
@@ -57,6 +61,8 @@ pub enum Through {
         /// What the memory is.
         allocation: Allocation,
     },
+    /// Kernels that compute, on memory of their device.
+    Compute(Told),
     /// No bytes: kernels that do nothing, through a runtime.
     Launch(Launch),
     /// No bytes: what one more piece of memory adds to a launch that is given it.
@@ -277,6 +283,10 @@ impl Case {
             Through::Lend(_) => Some(Lend::MOST_BYTES),
             Through::Shared(_) => Some(Handover::MOST_BYTES),
             Through::Runtime { .. } => Some(MovedByRuntime::MOST_BYTES),
+            Through::Compute(_) => match self.computation.as_ref().map(|asked| &asked.work) {
+                Some(Work::StreamCopy(copy)) => Some(StreamCopy::MOST_BYTES / u64::from(copy.ports.max(1))),
+                _ => Some(self.size),
+            },
             _ => region,
         };
         len.unwrap_or(0)
@@ -356,6 +366,10 @@ impl Case {
             Through::Argument { told, allocation } => {
                 return of_nothing(told.name(), &format!("argument_{allocation}"));
             }
+            Through::Compute(told) => {
+                let through = self.computation.as_ref().map_or_else(|| "compute".to_owned(), Computation::through);
+                return of_nothing(told.name(), &through);
+            }
             Through::Lend(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
             Through::Shared(discipline) => {
                 let through = if self.verb == Verb::Store { "shared_to_device" } else { "shared_from_device" };
@@ -385,6 +399,7 @@ impl Case {
             flows: Vec::new(),
             through,
             reach: Reach::default(),
+            computation: None,
         }
     }
 
@@ -401,6 +416,7 @@ impl Case {
             flows: Vec::new(),
             through,
             reach: Reach::default(),
+            computation: None,
         })
     }
 }
@@ -455,7 +471,7 @@ fn chain_in_words(flows: &[Flow]) -> String {
 }
 
 /// What to vary; what is `None` is chosen by the question.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct Axes {
     /// Sizes of one pass in bytes.
     pub sizes: Option<Vec<u64>>,
@@ -473,6 +489,8 @@ pub struct Axes {
     pub flows: Option<Vec<Flow>>,
     /// How far and how densely devices move bytes.
     pub reach: Reach,
+    /// Matrices that are multiplied.
+    pub matrices: Option<Vec<Matrix>>,
 }
 
 /// 64 B to 4 MiB in steps of four.
@@ -529,6 +547,7 @@ impl Axes {
                                 flows: Vec::new(),
                                 through: Through::User,
                                 reach: Reach::default(),
+                                computation: None,
                             });
                         }
                     }

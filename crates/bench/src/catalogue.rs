@@ -7,7 +7,8 @@ use crate::{
     doorbell_to_completion, driver_call_overhead, fence_cost, interrupt_latency, iotlb_reach, iotlb_thrash,
     kernel_entry, launch_latency, loaded_latency, many_small_few_large, mmio_read_bandwidth, mmio_read_latency,
     mmio_write_bandwidth, mmio_write_latency, partial_line_writes, peer_latency, peer_read_bandwidth,
-    peer_write_bandwidth, relay_bandwidth, shared_link, streaming_load_bandwidth, timer_cost, transfer, wc_buffers,
+    peer_write_bandwidth, relay_bandwidth, shared_link, spmv, stream_copy, streaming_load_bandwidth, timer_cost,
+    transfer, wc_buffers,
 };
 
 /// Every question, in the order they are asked.
@@ -45,6 +46,8 @@ pub const CATALOGUE: &[Question] = &[
     accessor_overhead::QUESTION,
     transfer::QUESTION,
     many_small_few_large::QUESTION,
+    stream_copy::QUESTION,
+    spmv::QUESTION,
     dma_map_cost::QUESTION,
     coherence_cost::QUESTION,
     core_to_core::QUESTION,

@@ -77,6 +77,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                         flows: Vec::new(),
                         through,
                         reach: Reach::default(),
+                        computation: None,
                     }));
                 }
             }

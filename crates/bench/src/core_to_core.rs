@@ -95,6 +95,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         flows: Vec::new(),
         through,
         reach: Reach::default(),
+        computation: None,
     };
     let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
     let memory = memory.then(|| case(Verb::Load, eight, 8, Through::Memory));

@@ -60,6 +60,7 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
                 flows: flows.to_vec(),
                 through: Through::Dma { window: reach.max(usual_window), under_way },
                 reach: axes.reach,
+                computation: None,
             });
         }
     }

@@ -73,6 +73,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             flows: Vec::new(),
             through: Through::Loads,
             reach: Reach::default(),
+            computation: None,
         })
     };
     loads.filter(is_named).flat_map(case).chain(asked).collect()

@@ -71,6 +71,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             flows: Vec::new(),
             through,
             reach: Reach::default(),
+            computation: None,
         };
         if let Some(sizes) = &axes.sizes {
             cases.extend(sizes.iter().map(|size| case(Verb::Load, *size, Through::Driver)));

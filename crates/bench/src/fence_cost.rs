@@ -55,6 +55,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         flows: Vec::new(),
         through,
         reach: Reach::default(),
+        computation: None,
     };
     let mut cases = Vec::new();
     for fence in fences {

@@ -36,7 +36,7 @@ fn launch(case: &Case) -> Option<Launch> {
 }
 
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
-    if facts.runtime.is_none() {
+    if !needs::has_queue(facts) {
         return Vec::new();
     }
     let alone = Told::ALL.map(|told| Launch { kernels: 1, told, arguments: Arguments::NONE });

@@ -74,7 +74,24 @@ pub(crate) fn a_program(facts: &Facts) -> Option<LeftOut> {
 /// A runtime that launches kernels.
 pub(crate) fn a_runtime(facts: &Facts) -> Option<LeftOut> {
     let needs = "it is no runtime that launches kernels: ask one, --on opencl:0";
-    facts.runtime.is_none().then(|| LeftOut::all(needs))
+    (!has_queue(facts)).then(|| LeftOut::all(needs))
+}
+
+/// Whether a program can put copies and launches into a queue of it.
+pub(crate) fn has_queue(facts: &Facts) -> bool {
+    facts.runtime.as_ref().is_some_and(|runtime| !runtime.allocations.is_empty())
+}
+
+/// Kernels that compute.
+pub(crate) fn kernels(facts: &Facts) -> Option<LeftOut> {
+    let needs = match facts.clockwork {
+        Clockwork::Simulated => {
+            "its card runs no kernels: its platform file has no sections [device_memory] and [kernel]"
+        }
+        _ => "it runs no kernels that compute: ask a platform with sections [device_memory] and [kernel]",
+    };
+    let computes = facts.runtime.as_ref().is_some_and(|runtime| runtime.computes);
+    (!computes).then(|| LeftOut::all(needs))
 }
 
 /// Ways to share memory with devices.

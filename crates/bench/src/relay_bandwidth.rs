@@ -64,6 +64,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                     flows: flows.clone(),
                     through: Through::Relay { window: 0 },
                     reach: axes.reach,
+                    computation: None,
                 };
                 let (room, reach) = (case.room(facts), size.saturating_add(alignment));
                 let window = reach.max(axes.reach.window_bytes.unwrap_or(dma::WINDOW).min(room));

@@ -44,6 +44,7 @@ mod tests {
             flows: vec!["host:0".parse::<Flow>().unwrap()],
             through,
             reach: Reach::default(),
+            computation: None,
         }
     }
 

@@ -81,6 +81,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                 flows: Vec::new(),
                 through: Through::User,
                 reach: Reach::default(),
+                computation: None,
             });
         }
     }
@@ -245,6 +246,7 @@ mod tests {
                     flows: Vec::new(),
                     through: Through::User,
                     reach: Reach::default(),
+                    computation: None,
                 };
                 let plan = plan(&case, lines, 1);
                 let [Op::Stream(stream)] = &*plan.lanes[0].body else { panic!("{plan:?}") };

@@ -145,6 +145,10 @@ pub struct AxisArgs {
     /// Channels of each card that its transfers are dealt to, one after the other, or that as many threads call its driver on [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub channels: Option<u32>,
+    /// The sparse matrix that kernels multiply: a file in Matrix Market format, or poisson:SIDE, random:ROWSxEACH or powerlaw:ROWSxEACH;
+    /// may be given several times [default: poisson:256]
+    #[arg(long, value_name = "MATRIX", value_delimiter = ',')]
+    pub matrix: Vec<String>,
 }
 
 #[derive(Debug, Arguments)]

@@ -4,6 +4,7 @@ use crate::args::{AxisArgs, BenchArgs, ReportArgs};
 use crate::card::{self, Card};
 use crate::failure::{Failure, say};
 use crate::input;
+use crate::matrix::matrix;
 use crate::output;
 use crate::target::{Changes, Target, has_no_platform};
 use crate::work::{Task, work};
@@ -124,7 +125,7 @@ impl Run {
     fn new(args: &BenchArgs, usual: &[&str], interrupted: &Arc<AtomicBool>) -> Result<Run, Failure> {
         card::check(args)?;
         let mut questions = questions(&args.questions)?;
-        let axes = axes(&args.axes);
+        let axes = axes(&args.axes)?;
         let names: Vec<&str> =
             if args.on.is_empty() { usual.to_vec() } else { args.on.iter().map(String::as_str).collect() };
         let changes = Changes::wanted(args);
@@ -291,7 +292,7 @@ impl Run {
         if target.facts().clockwork == Clockwork::Emulated {
             return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
         }
-        if let Some(runtime) = &target.facts().runtime {
+        if let (Some(runtime), None) = (&target.facts().runtime, &target.platform) {
             let because = if runtime.is_emulated {
                 "its device only behaves like another: this is what its runtime costs on this processor, and nothing of a real one"
             } else {
@@ -303,6 +304,10 @@ impl Run {
             let transfers = case.counted_transfers();
             let relay = case.relay(1);
             let computed = match transfers.as_slice() {
+                _ if case.computation.is_some() => {
+                    let work = case.computation.as_ref().map(|asked| &asked.work);
+                    work.and_then(|work| lanemark_model::compute_ceiling(platform, work))
+                }
                 _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),
                 [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
                 [_, ..] => lanemark_model::shared_ceiling(platform, &transfers),
@@ -455,9 +460,10 @@ fn effort(args: &BenchArgs) -> Effort {
     }
 }
 
-pub fn axes(args: &AxisArgs) -> Axes {
+pub fn axes(args: &AxisArgs) -> Result<Axes, Failure> {
+    let matrices = args.matrix.iter().map(|name| matrix(name)).collect::<Result<Vec<_>, _>>()?;
     let fences: Vec<Option<Fence>> = args.fence.iter().map(|fence| fence.0).collect();
-    Axes {
+    Ok(Axes {
         sizes: args.sizes.as_ref().map(|sizes| sizes.bytes().to_vec()),
         memory_types: each_once(&args.memory_type),
         accesses: each_once(&args.access),
@@ -474,7 +480,8 @@ pub fn axes(args: &AxisArgs) -> Axes {
             socket: args.socket,
             channels: args.channels,
         },
-    }
+        matrices: (!matrices.is_empty()).then_some(matrices),
+    })
 }
 
 /// What was said twice is meant once; what was not said is left to the question.

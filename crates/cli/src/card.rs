@@ -176,7 +176,7 @@ pub fn rehearse(args: &BenchArgs) -> Result<(), Failure> {
     let notes = rehearsal.notes();
     let mut targets =
         [Target { machine: Box::new(rehearsal), formula: None, platform: None, card: None, changed: Vec::new() }];
-    let work = work(&questions(&args.questions)?, &targets, &axes(&args.axes))?;
+    let work = work(&questions(&args.questions)?, &targets, &axes(&args.axes)?)?;
     accesses(&mut out, targets[0].machine.as_mut(), &notes, &work.tasks)?;
     writeln!(out, "\nnothing was touched: leave out --dry-run to do it")?;
     Ok(())

@@ -11,6 +11,7 @@ mod failure;
 mod input;
 mod listing;
 mod lspci;
+mod matrix;
 mod output;
 mod paper;
 mod target;

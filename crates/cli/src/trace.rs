@@ -71,7 +71,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     let machine = || SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()));
     let target =
         Target { machine: Box::new(machine()?), formula: None, platform: Some(platform.clone()), card: None, changed };
-    let Work { tasks, skipped } = work(&questions, &[target], &axes(&args.axes))?;
+    let Work { tasks, skipped } = work(&questions, &[target], &axes(&args.axes)?)?;
     let Some(case) = tasks.first().map(|task| &task.case) else {
         let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
         return Err(Failure::Absent(because.to_owned()));

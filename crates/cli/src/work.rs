@@ -59,7 +59,7 @@ impl Work {
         // What was asked for may be there, though what is usual is not.
         let left_out = (question.left_out)(facts).filter(|left_out| cases.is_empty() || !left_out.is_all());
         let left_out = match facts.runtime {
-            Some(_) if cases.is_empty() => Some(LeftOut::all(NO_FUNCTION)),
+            Some(_) if cases.is_empty() && facts.regions.is_empty() => Some(LeftOut::all(NO_FUNCTION)),
             _ => left_out,
         };
         let says_why = left_out.is_some();
@@ -160,7 +160,7 @@ fn touched(facts: &Facts, case: &Case) -> String {
     {
         return "the memory that is lent".to_owned();
     }
-    if matches!(case.through, Through::Lend(_) | Through::Shared(_) | Through::Runtime { .. }) {
+    if matches!(case.through, Through::Lend(_) | Through::Shared(_) | Through::Runtime { .. } | Through::Compute(_)) {
         return "the longest buffer".to_owned();
     }
     let region = facts.regions.iter().find(|region| region.at == case.region);

@@ -6,11 +6,17 @@
 #![forbid(unsafe_code)]
 
 mod csr;
+mod generate;
+mod matrix_market;
+mod port_words;
 mod spmv;
 mod stream_copy;
 
 pub use csr::{Csr, NotCsr};
-pub use spmv::Spmv;
+pub use generate::{Generated, NotGenerated};
+pub use matrix_market::{NotMatrixMarket, Wrong, matrix_market};
+pub use port_words::PortWords;
+pub use spmv::{Array, Spmv};
 pub use stream_copy::StreamCopy;
 
 /// What kernels are to do.

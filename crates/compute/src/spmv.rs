@@ -1,6 +1,10 @@
 //! A sparse matrix times a vector, by several kernels.
+//!
+//! For each entry a kernel loads its value (8 B), its column (4 B) and the element of `x` there (8 B); for each row it loads where the
+//! row ends (4 B) and stores `y` (8 B). Values, columns and row starts come in order; `x` where the columns say.
 
-use crate::Csr;
+use crate::{Csr, PortWords};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// `y = A x`: rows are dealt to kernels, and each kernel has arrays in ports of its own.
@@ -12,4 +16,180 @@ pub struct Spmv {
     pub kernels: u32,
     /// How many ports of memory each of them has; at least 1.
     pub ports_each: u32,
+}
+
+/// What a kernel loads or stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Array {
+    /// Where each row begins, and the last one ends.
+    RowStarts,
+    /// The column of each entry.
+    Columns,
+    /// The value of each entry.
+    Values,
+    /// What is multiplied, as columns say.
+    X,
+    /// What comes out.
+    Y,
+}
+
+impl Array {
+    /// All, in the order of [`Array::index`].
+    pub const ALL: [Array; 5] = [Array::RowStarts, Array::Columns, Array::Values, Array::X, Array::Y];
+
+    /// Its place in [`Array::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Bytes of an element.
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Array::RowStarts | Array::Columns => 4,
+            Array::Values | Array::X | Array::Y => 8,
+        }
+    }
+}
+
+impl Spmv {
+    /// What is multiplied: numbers between 1 and 2 that a binary fraction of few digits holds.
+    #[must_use]
+    pub fn x(&self) -> Vec<f64> {
+        (0..self.matrix.columns()).map(|column| 1.0 + f64::from(column % 16) / 16.0).collect()
+    }
+
+    /// The rows of each kernel: neighbours, with as equal numbers of entries as whole rows allow.
+    ///
+    /// ```
+    /// use lanemark_compute::{Csr, Spmv};
+    /// let matrix = Csr::new(1, vec![0, 3, 4, 5, 6], vec![0; 6], vec![1.0; 6])?.into();
+    /// assert_eq!(Spmv { matrix, kernels: 2, ports_each: 1 }.blocks(), [0..1, 1..4]);
+    /// # Ok::<(), lanemark_compute::NotCsr>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> Vec<Range<u32>> {
+        let (starts, kernels) = (self.matrix.row_starts(), u64::from(self.kernels));
+        let entries = u64::from(self.matrix.entries());
+        let end = |kernel: u64| {
+            if kernel == kernels {
+                return self.matrix.rows();
+            }
+            let wanted = (entries * kernel).div_ceil(kernels.max(1));
+            let row = starts.partition_point(|start| u64::from(*start) < wanted);
+            // The row boundary below may be nearer.
+            let over = |row: usize| u64::from(starts[row]).abs_diff(wanted);
+            (if row > 0 && (row == starts.len() || over(row - 1) < over(row)) { row - 1 } else { row }) as u32
+        };
+        (0..kernels).map(|kernel| end(kernel)..end(kernel + 1)).collect()
+    }
+
+    /// Words that each array of a block of rows takes to load or store, in the order of [`Array::ALL`].
+    #[must_use]
+    pub fn words(&self, rows: &Range<u32>, words: PortWords) -> [u64; 5] {
+        let starts = self.matrix.row_starts();
+        let count = u64::from(rows.end - rows.start);
+        let entries = u64::from(starts[rows.end as usize] - starts[rows.start as usize]);
+        Array::ALL.map(|array| match array {
+            Array::RowStarts if count > 0 => words.of(count + 1, array.bytes()),
+            Array::RowStarts => 0,
+            Array::Columns | Array::Values => words.of(entries, array.bytes()),
+            Array::X => entries,
+            Array::Y => words.of(count, array.bytes()),
+        })
+    }
+
+    /// In which of a kernel's ports each array is, in the order of [`Array::ALL`]: the largest first, each where the least is so far.
+    ///
+    /// ```
+    /// use lanemark_compute::{Csr, Spmv};
+    /// let matrix = Csr::new(1, vec![0], vec![], vec![])?.into();
+    /// let spmv = Spmv { matrix, kernels: 1, ports_each: 4 };
+    /// // Row starts and y share the port that columns, values and x leave.
+    /// assert_eq!(spmv.ports([11, 50, 50, 50, 10]), [3, 0, 1, 2, 3]);
+    /// # Ok::<(), lanemark_compute::NotCsr>(())
+    /// ```
+    #[must_use]
+    pub fn ports(&self, words: [u64; 5]) -> [u32; 5] {
+        let mut order = [0, 1, 2, 3, 4];
+        order.sort_by_key(|array| std::cmp::Reverse(words[*array]));
+        let mut held = vec![0; self.ports_each.clamp(1, 5) as usize];
+        let mut ports = [0; 5];
+        for array in order {
+            let least = (0..held.len()).min_by_key(|port| held[*port]).unwrap_or(0);
+            held[least] += words[array];
+            ports[array] = least as u32;
+        }
+        ports
+    }
+
+    /// The same for a kernel of all of them, by ports of a memory that has so many; kernels share where there are not enough.
+    #[must_use]
+    pub fn ports_of(&self, kernel: u32, words: [u64; 5], memory_ports: u32) -> [u32; 5] {
+        let first = u64::from(kernel) * u64::from(self.ports_each);
+        self.ports(words).map(|port| ((first + u64::from(port)) % u64::from(memory_ports.max(1))) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spmv(lengths: &[u32], kernels: u32, ports_each: u32) -> Spmv {
+        let starts: Vec<u32> = std::iter::once(0)
+            .chain(lengths.iter().scan(0, |sum, length| {
+                *sum += length;
+                Some(*sum)
+            }))
+            .collect();
+        let entries = *starts.last().unwrap() as usize;
+        let matrix = Csr::new(1, starts, vec![0; entries], vec![1.0; entries]).unwrap();
+        Spmv { matrix: matrix.into(), kernels, ports_each }
+    }
+
+    #[test]
+    fn blocks_are_all_rows_and_no_block_is_off_by_more_than_half_a_row_at_either_end() {
+        for kernels in 1..9 {
+            let lengths: Vec<u32> = (0..40).map(|row| row * 7 % 13).collect();
+            let dealt = spmv(&lengths, kernels, 1);
+            let blocks = dealt.blocks();
+            assert_eq!((blocks[0].start, blocks.last().unwrap().end, blocks.len()), (0, 40, kernels as usize));
+            assert!(blocks.windows(2).all(|pair| pair[0].end == pair[1].start));
+            let share = f64::from(dealt.matrix.entries()) / f64::from(kernels);
+            for block in &blocks {
+                let starts = dealt.matrix.row_starts();
+                let entries = f64::from(starts[block.end as usize] - starts[block.start as usize]);
+                assert!((entries - share).abs() <= 12.0, "{kernels} {entries} {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_beyond_the_rows_have_none_and_one_dense_row_is_not_cut() {
+        let blocks = spmv(&[5], 3, 1).blocks();
+        assert_eq!(blocks.iter().map(|block| block.end - block.start).sum::<u32>(), 1);
+        assert_eq!(spmv(&[], 2, 1).blocks(), [0..0, 0..0]);
+    }
+
+    #[test]
+    fn arrays_that_move_most_are_apart_and_one_port_has_all() {
+        let discarded = PortWords { port_bytes: 32, keeps: false };
+        let one = spmv(&[10, 10], 1, 1);
+        let words = one.words(&(0..2), discarded);
+        assert_eq!(words, [3, 20, 20, 20, 2]);
+        assert_eq!(one.ports(words), [0; 5]);
+        assert_eq!(spmv(&[], 1, 3).ports(words), [0, 0, 1, 2, 1]);
+        // Words that are kept make columns and values small, and x is alone.
+        let kept = one.words(&(0..2), PortWords { keeps: true, ..discarded });
+        assert_eq!(kept, [1, 3, 5, 20, 1]);
+        assert_eq!(spmv(&[], 1, 2).ports(kept), [1, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn kernels_have_ports_of_their_own_until_there_are_no_more() {
+        let all = spmv(&[4; 8], 8, 4);
+        let of = |kernel, ports| all.ports_of(kernel, [1, 8, 8, 8, 1], ports)[Array::Columns.index()];
+        assert_eq!([of(0, 32), of(7, 32), of(7, 28)], [0, 28, 0]);
+    }
 }

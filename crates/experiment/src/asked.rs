@@ -102,6 +102,7 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
             .transpose()
             .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,
         reach: Reach::default(),
+        matrices: None,
     };
     let is_asked = |case: &Case| wanted.through.as_deref().is_some_and(|named| case.way().through == named);
     let is_wanted = |case: &Case| match &wanted.way {

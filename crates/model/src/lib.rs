@@ -4,7 +4,7 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
 //! and knows nothing of the simulator: where the two agree, that means something.
 //!
-//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs`, `handover.rs` and
+//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs`, `handover.rs`, `kernel.rs` and
 //! `dma_call.rs`, the terms they are made of in `costs.rs`, `path.rs` and `transfer/pools.rs`.
 
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ mod dma;
 mod dma_call;
 mod engine_way;
 mod handover;
+mod kernel;
 mod load;
 mod loaded;
 mod machine;
@@ -28,5 +29,6 @@ mod transfer;
 
 pub use ceiling::{Ceiling, ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
 pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
+pub use kernel::compute_ceiling;
 pub use machine::FormulaMachine;
 pub use predict::{Bound, Prediction, predict};

@@ -2,7 +2,7 @@
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
-use crate::{dma_call, handover, load, relay, store, transfer};
+use crate::{dma_call, handover, kernel, load, relay, store, transfer};
 use lanemark_machine::{
     Access, DmaCall, DriverCall, Fence, Holder, HostMemory, Lane, Op, Order, Plan, Socket, Span, Stream, Verb, Width,
 };
@@ -53,6 +53,14 @@ pub enum Bound {
     Translation,
     /// Lines that are flushed over how long each takes.
     Flush,
+    /// Words through a port of a device's memory.
+    Port,
+    /// Steps of a kernel, one after the other.
+    Interval,
+    /// Words that a kernel's unit has under way, over their latency.
+    UnderWay,
+    /// Additions of a sum, one after the other.
+    Additions,
 }
 
 impl Bound {
@@ -80,6 +88,10 @@ impl Bound {
             Bound::Queue => "the user's clock behind a queue",
             Bound::Translation => "translations that are walked for",
             Bound::Flush => "lines on their way out of caches",
+            Bound::Port => "words through a port of device memory",
+            Bound::Interval => "steps of a kernel, an interval apart",
+            Bound::UnderWay => "words under way over their latency",
+            Bound::Additions => "additions of a row, one after the other",
         }
     }
 }
@@ -185,6 +197,7 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         [Op::Handover(shared)] => handover::predict(platform, shared, plan.passes, plan.warmup_passes),
         [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan),
         [Op::OnChannels(dealt)] => transfer::predict(platform, &dealt.transfer, dealt.channels, plan),
+        [Op::Compute(compute)] if plan.passes > 0 => kernel::predict(platform, &compute.work, plan.passes),
         [Op::Relay(relay)] => relay::predict(platform, relay, plan.passes),
         [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes, written_by),
         [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),

@@ -11,6 +11,7 @@ mod check;
 mod draft;
 mod fifos;
 mod iommu;
+mod kernel;
 mod loads;
 mod mailbox;
 pub mod memcpy;
@@ -36,9 +37,9 @@ pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Coherence, Core, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos, FlushLine,
-    Forwarding, Iommu, Link, Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers, RootComplex, Runtime,
-    Slot, Switch, WcPartialFlush,
+    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos,
+    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers,
+    RootComplex, Runtime, Slot, Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -80,6 +81,10 @@ pub struct Platform {
     pub dma_write: Option<DmaWrite>,
     /// The queues between it and the user's circuit; `None` if they never hold anything up.
     pub fifos: Option<Fifos>,
+    /// The card's own memory, by ports; `None` if nothing is known of it.
+    pub device_memory: Option<DeviceMemory>,
+    /// What kernels on the card do; `None` if it runs none.
+    pub kernel: Option<Kernel>,
     /// Its MSI-X capability; `None` if it interrupts by MSI.
     pub msi_x: Option<MsiX>,
     /// Which registers are timers and which are the user's, if that is known.

@@ -3,14 +3,16 @@
 use crate::check::{Tree, check, check_ports, check_timeouts};
 use crate::fifos::check_fifos;
 use crate::iommu::check_iommu;
+use crate::kernel::check_kernel;
 use crate::msi_x::check_msi_x;
 use crate::read::{Notes, cut, of_defaults, said};
 use crate::registers::check_registers;
 use crate::runtime::check_runtime;
 use crate::spec::{Key, Kind, Raw, check_faults};
 use crate::{
-    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
-    Param, Platform, PlatformError, Port, Problem, Region, Registers, RootComplex, Runtime, Slot, Switch,
+    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Kernel, Link,
+    Memory, MsiX, Origin, Param, Platform, PlatformError, Port, Problem, Region, Registers, RootComplex, Runtime, Slot,
+    Switch,
 };
 
 /// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
@@ -67,6 +69,8 @@ fn replaced(
         DmaRead::PATH => DmaRead::KEYS,
         DmaWrite::PATH => DmaWrite::KEYS,
         Fifos::PATH => Fifos::KEYS,
+        DeviceMemory::PATH => DeviceMemory::KEYS,
+        Kernel::PATH => Kernel::KEYS,
         MsiX::PATH => MsiX::KEYS,
         Registers::PATH => Registers::KEYS,
         Switch::PATH => Switch::KEYS,
@@ -102,6 +106,8 @@ fn replaced(
         DmaRead::PATH => changed.dma_read.as_mut().is_some_and(|way| way.set(key, &raw, origin)),
         DmaWrite::PATH => changed.dma_write.as_mut().is_some_and(|way| way.set(key, &raw, origin)),
         Fifos::PATH => changed.fifos.as_mut().is_some_and(|fifos| fifos.set(key, &raw, origin)),
+        DeviceMemory::PATH => changed.device_memory.as_mut().is_some_and(|memory| memory.set(key, &raw, origin)),
+        Kernel::PATH => changed.kernel.as_mut().is_some_and(|kernel| kernel.set(key, &raw, origin)),
         MsiX::PATH => changed.msi_x.as_mut().is_some_and(|msi_x| msi_x.set(key, &raw, origin)),
         Registers::PATH => changed.registers.as_mut().is_some_and(|registers| registers.set(key, &raw, origin)),
         Switch::PATH => changed
@@ -150,6 +156,10 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
         Iommu::PATH if platform.iommu.is_none() => missing(section, Iommu::TEXTS, Iommu::KEYS),
         Coherence::PATH if platform.coherence.is_none() => missing(section, Coherence::TEXTS, Coherence::KEYS),
         Fifos::PATH if platform.fifos.is_none() => missing(section, Fifos::TEXTS, Fifos::KEYS),
+        DeviceMemory::PATH if platform.device_memory.is_none() => {
+            missing(section, DeviceMemory::TEXTS, DeviceMemory::KEYS)
+        }
+        Kernel::PATH if platform.kernel.is_none() => missing(section, Kernel::TEXTS, Kernel::KEYS),
         MsiX::PATH if platform.msi_x.is_none() => missing(section, MsiX::TEXTS, MsiX::KEYS),
         Registers::PATH if platform.registers.is_none() => missing(section, Registers::TEXTS, Registers::KEYS),
         Dma::PATH | DmaRead::PATH | DmaWrite::PATH if platform.dma.is_none() => {
@@ -223,6 +233,7 @@ fn checked(changed: Platform) -> Result<Platform, PlatformError> {
     check_timeouts(&changed, &mut notes);
     check_faults(&changed, &mut notes);
     check_fifos(&changed, &mut notes);
+    check_kernel(&changed, &mut notes);
     check_iommu(&changed, &mut notes);
     check_msi_x(&changed, &mut notes);
     check_registers(&changed, &mut notes);
@@ -265,6 +276,8 @@ pub(crate) fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)>
         DmaRead::PATH => platform.dma_read.as_ref()?.each(&mut visit),
         DmaWrite::PATH => platform.dma_write.as_ref()?.each(&mut visit),
         Fifos::PATH => platform.fifos.as_ref()?.each(&mut visit),
+        DeviceMemory::PATH => platform.device_memory.as_ref()?.each(&mut visit),
+        Kernel::PATH => platform.kernel.as_ref()?.each(&mut visit),
         MsiX::PATH => platform.msi_x.as_ref()?.each(&mut visit),
         Registers::PATH => platform.registers.as_ref()?.each(&mut visit),
         Switch::PATH => platform.switches.iter().find(|switch| switch.name == name)?.each(&mut visit),

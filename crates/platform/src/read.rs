@@ -4,13 +4,14 @@ use crate::check::{Tree, check, check_ports, check_timeouts};
 use crate::draft::Unknown;
 use crate::fifos::check_fifos;
 use crate::iommu::check_iommu;
+use crate::kernel::check_kernel;
 use crate::msi_x::check_msi_x;
 use crate::registers::check_registers;
 use crate::runtime::check_runtime;
 use crate::spec::{Key, Kind, Raw, Value, check_faults};
 use crate::{
-    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX,
-    Origin, Param, Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
+    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Kernel,
+    Link, Memory, MsiX, Origin, Param, Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
 };
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
@@ -507,6 +508,8 @@ const TOP: &[&str] = &[
     "dma_read",
     "dma_write",
     "fifos",
+    "device_memory",
+    "kernel",
     "msi_x",
     "registers",
     "switch",
@@ -539,6 +542,8 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let dma_read = one_or_none(table, DmaRead::PATH, notes, DmaRead::read);
     let dma_write = one_or_none(table, DmaWrite::PATH, notes, DmaWrite::read);
     let fifos = one_or_none(table, Fifos::PATH, notes, Fifos::read);
+    let device_memory = one_or_none(table, DeviceMemory::PATH, notes, DeviceMemory::read);
+    let kernel = one_or_none(table, Kernel::PATH, notes, Kernel::read);
     let msi_x = one_or_none(table, MsiX::PATH, notes, MsiX::read);
     let registers = one_or_none(table, Registers::PATH, notes, Registers::read);
     let switches = several_or_none(table, Switch::PATH, notes, Switch::read);
@@ -570,6 +575,8 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         dma_read: dma_read.ok()?,
         dma_write: dma_write.ok()?,
         fifos: fifos.ok()?,
+        device_memory: device_memory.ok()?,
+        kernel: kernel.ok()?,
         msi_x: msi_x.ok()?,
         registers: registers.ok()?,
         switches: switches?,
@@ -583,6 +590,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     check_timeouts(&platform, notes);
     check_faults(&platform, notes);
     check_fifos(&platform, notes);
+    check_kernel(&platform, notes);
     check_iommu(&platform, notes);
     check_msi_x(&platform, notes);
     check_registers(&platform, notes);

@@ -2,8 +2,8 @@
 
 use crate::spec::{Key, Kind, Raw};
 use crate::{
-    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
-    Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
+    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Kernel, Link,
+    Memory, MsiX, Origin, Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -36,6 +36,14 @@ const PARTS: &[Part] = &[
     Part { path: DmaRead::PATH, texts: DmaRead::TEXTS, keys: DmaRead::KEYS, repeated: false, required: false },
     Part { path: DmaWrite::PATH, texts: DmaWrite::TEXTS, keys: DmaWrite::KEYS, repeated: false, required: false },
     Part { path: Fifos::PATH, texts: Fifos::TEXTS, keys: Fifos::KEYS, repeated: false, required: false },
+    Part {
+        path: DeviceMemory::PATH,
+        texts: DeviceMemory::TEXTS,
+        keys: DeviceMemory::KEYS,
+        repeated: false,
+        required: false,
+    },
+    Part { path: Kernel::PATH, texts: Kernel::TEXTS, keys: Kernel::KEYS, repeated: false, required: false },
     Part { path: MsiX::PATH, texts: MsiX::TEXTS, keys: MsiX::KEYS, repeated: false, required: false },
     Part { path: Registers::PATH, texts: Registers::TEXTS, keys: Registers::KEYS, repeated: false, required: false },
     Part { path: Switch::PATH, texts: Switch::TEXTS, keys: Switch::KEYS, repeated: true, required: false },
@@ -243,6 +251,12 @@ impl Platform {
         }
         if let Some(fifos) = &self.fifos {
             file["fifos"] = section_json(&[("ep_rx", &fifos.ep_rx)], |visit| fifos.each(visit));
+        }
+        if let Some(memory) = &self.device_memory {
+            file["device_memory"] = section_json(&[], |visit| memory.each(visit));
+        }
+        if let Some(kernel) = &self.kernel {
+            file["kernel"] = section_json(&[], |visit| kernel.each(visit));
         }
         if let Some(msi_x) = &self.msi_x {
             file["msi_x"] = section_json(&[], |visit| msi_x.each(visit));

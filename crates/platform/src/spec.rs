@@ -289,10 +289,12 @@ const HUGE: u64 = 1 << 63;
 
 mod bar;
 mod coherence;
+mod device_memory;
 mod dma_way;
 mod driver;
 mod fifos;
 mod iommu;
+mod kernel;
 mod memory;
 mod msi_x;
 mod raw;
@@ -302,10 +304,12 @@ mod runtime;
 
 pub use bar::Bar;
 pub use coherence::{Coherence, FlushLine};
+pub use device_memory::DeviceMemory;
 pub use dma_way::{DmaRead, DmaWay, DmaWrite};
 pub use driver::Driver;
 pub use fifos::Fifos;
 pub use iommu::Iommu;
+pub use kernel::Kernel;
 pub use memory::Memory;
 pub use msi_x::MsiX;
 pub use registers::Registers;
@@ -578,6 +582,8 @@ impl crate::Platform {
         self.dma_read.iter().for_each(|way| way.each(&mut visit));
         self.dma_write.iter().for_each(|way| way.each(&mut visit));
         self.fifos.iter().for_each(|fifos| fifos.each(&mut visit));
+        self.device_memory.iter().for_each(|memory| memory.each(&mut visit));
+        self.kernel.iter().for_each(|kernel| kernel.each(&mut visit));
         self.msi_x.iter().for_each(|msi_x| msi_x.each(&mut visit));
         self.registers.iter().for_each(|registers| registers.each(&mut visit));
         self.switches.iter().for_each(|switch| switch.each(&mut visit));
@@ -594,7 +600,7 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 21] = [
+    const SECTIONS: [(&str, &[&str], &[Key]); 23] = [
         (Core::PATH, Core::TEXTS, Core::KEYS),
         (Driver::PATH, Driver::TEXTS, Driver::KEYS),
         (Runtime::PATH, Runtime::TEXTS, Runtime::KEYS),
@@ -608,6 +614,8 @@ mod tests {
         (DmaRead::PATH, DmaRead::TEXTS, DmaRead::KEYS),
         (DmaWrite::PATH, DmaWrite::TEXTS, DmaWrite::KEYS),
         (Fifos::PATH, Fifos::TEXTS, Fifos::KEYS),
+        (DeviceMemory::PATH, DeviceMemory::TEXTS, DeviceMemory::KEYS),
+        (Kernel::PATH, Kernel::TEXTS, Kernel::KEYS),
         (MsiX::PATH, MsiX::TEXTS, MsiX::KEYS),
         (Registers::PATH, Registers::TEXTS, Registers::KEYS),
         (Switch::PATH, Switch::TEXTS, Switch::KEYS),
@@ -674,6 +682,11 @@ mod tests {
         "dma.relaxed_ordering",
         "dma.id_based_ordering",
         "dma.ats_entries",
+        "device_memory.ports",
+        "kernel.unit_words",
+        "kernel.burst_words",
+        "kernel.keeps_words",
+        "kernel.most_kernels",
         "msi_x.vectors",
         "msi_x.bar",
         "switch.generation",

@@ -4,8 +4,8 @@ mod sound;
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
-    Bar, Coherence, Core, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Link, Memory, MsiX, Origin,
-    PRESETS, Port, Preset, Problem, Region, Registers, RootComplex, Runtime, Slot, Switch,
+    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Kernel, Link,
+    Memory, MsiX, Origin, PRESETS, Port, Preset, Problem, Region, Registers, RootComplex, Runtime, Slot, Switch,
 };
 use lanemark_units::parse_size;
 use sound::read;
@@ -16,7 +16,7 @@ struct Part {
     keys: &'static [Key],
 }
 
-const PARTS: [Part; 21] = [
+const PARTS: [Part; 23] = [
     Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
     Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
     Part { path: Runtime::PATH, header: "[runtime]", keys: Runtime::KEYS },
@@ -28,6 +28,8 @@ const PARTS: [Part; 21] = [
     Part { path: DmaRead::PATH, header: "[dma_read]", keys: DmaRead::KEYS },
     Part { path: DmaWrite::PATH, header: "[dma_write]", keys: DmaWrite::KEYS },
     Part { path: Fifos::PATH, header: "[fifos]", keys: Fifos::KEYS },
+    Part { path: DeviceMemory::PATH, header: "[device_memory]", keys: DeviceMemory::KEYS },
+    Part { path: Kernel::PATH, header: "[kernel]", keys: Kernel::KEYS },
     Part { path: MsiX::PATH, header: "[msi_x]", keys: MsiX::KEYS },
     Part { path: Registers::PATH, header: "[registers]", keys: Registers::KEYS },
     Part { path: Switch::PATH, header: "[[switch]]", keys: Switch::KEYS },
@@ -92,7 +94,10 @@ fn texts() -> Vec<String> {
         "\n[[fault]]\nname = \"down\"\nport = \"card\"\nkind = { value = \"link_down\", assumed = \"a test\" }\n";
     let number = |key: &str, value: u32| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
     let places = [number("bar", 0), number("table_offset_bytes", 256), number("pending_offset_bytes", 512)].concat();
-    let more = format!("{port}{fault}\n[msi_x]\n{}{places}", number("vectors", 8));
+    let times = [("word_ns", 2), ("read_ns", 300)].map(|(key, value)| number(key, value)).concat();
+    let memory = [number("ports", 4), number("port_bytes", 32), times].concat();
+    let kernels = format!("\n[device_memory]\n{memory}\n[kernel]\n{}", number("clock_ghz", 1));
+    let more = format!("{port}{fault}{kernels}\n[msi_x]\n{}{places}", number("vectors", 8));
     let of = |preset: &Preset| format!("{}{}", preset.text, if preset.name == "card-gen5-x16" { &more } else { "" });
     PRESETS.iter().map(of).collect()
 }

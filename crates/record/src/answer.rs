@@ -196,7 +196,7 @@ pub struct Way {
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `launch_1` and `launch_100` for so many launches of a runtime before a wait, `launch_1_with_4_buffer` and `launch_1_with_4_usm` where the kernel is given as much memory, `argument_buffer` and `argument_usm` for one piece more of it, and `runtime_to_device` and `runtime_from_device`, `runtime_usm_to_device`, `runtime_host_usm_to_device` and `runtime_mapped_to_device` for a copy by one (`access` is `finish` or `event` then: by what it is known that they are over), `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
+    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `launch_1` and `launch_100` for so many launches of a runtime before a wait, `launch_1_with_4_buffer` and `launch_1_with_4_usm` where the kernel is given as much memory, `argument_buffer` and `argument_usm` for one piece more of it, and `runtime_to_device` and `runtime_from_device`, `runtime_usm_to_device`, `runtime_host_usm_to_device` and `runtime_mapped_to_device` for a copy by one (`access` is `finish` or `event` then: by what it is known that they are over), `compute_` and the work for kernels that compute on memory of their device (`access` as before), `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
     /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
     /// flows go beside another, it is those that have), `dma_pages_4` for one that takes so many pages in turn, `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
     /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
@@ -220,6 +220,9 @@ impl std::fmt::Display for Way {
         }
         if let Some(allocation) = self.through.strip_prefix("argument_") {
             return write!(f, "one more {} argument, told by {}", allocation.replace('_', " "), self.access);
+        }
+        if let Some(work) = self.through.strip_prefix("compute_") {
+            return write!(f, "{}, told by {}", work.replace('_', " "), self.access);
         }
         if let Some(direction) = self.through.strip_prefix("runtime_") {
             return write!(f, "{} by runtime, told by {}", direction.replace('_', " "), self.access);

@@ -14,6 +14,7 @@ pub mod coherent_board;
 pub mod config_space;
 pub mod engine;
 mod header;
+mod kernels;
 mod machine;
 mod noticed;
 mod observer;

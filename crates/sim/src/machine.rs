@@ -1,5 +1,6 @@
 //! A simulated platform as a machine that answers plans.
 
+mod compute;
 mod corrected;
 mod facts;
 mod failure;
@@ -64,6 +65,8 @@ pub struct SimulatedMachine {
     traces_dllps: bool,
     /// The trace of what was run, if that failed.
     trace_to_failure: Option<Trace>,
+    /// What kernels computed in the last sample.
+    computed: Option<Confirmed>,
     /// Whether steady states are skipped, and what was.
     skips: bool,
     steady: Option<Steady>,
@@ -89,6 +92,7 @@ impl SimulatedMachine {
             tracing: None,
             traces_dllps: false,
             trace_to_failure: None,
+            computed: None,
             skips: true,
             steady: None,
         })
@@ -258,6 +262,9 @@ impl SimulatedMachine {
         if jobs(plan).next().is_some() {
             return self.run_transfers(plan, passes);
         }
+        if let Some(compute) = compute::compute(plan) {
+            return self.run_compute(plan, compute, passes);
+        }
         let start = self.board.now();
         let deadline = start + plan.timeout;
         let before = Before::of(plan, &self.board);
@@ -384,11 +391,11 @@ impl SimulatedMachine {
     /// Compares the region with what the last pass of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
-        if let [Op::MovedByRuntime(moved)] = body.as_slice() {
-            return self.confirm_moved(moved);
-        }
-        if let [Op::Relay(relay)] = body.as_slice() {
-            return Some(self.confirm_relay(relay));
+        match body.as_slice() {
+            [Op::MovedByRuntime(moved)] => return self.confirm_moved(moved),
+            [Op::Relay(relay)] => return Some(self.confirm_relay(relay)),
+            [Op::Compute(_)] => return self.computed.take(),
+            _ => {}
         }
         if let [
             Op::Transfer(transfer) | Op::OnChannels(OnChannels { transfer, .. }) | Op::Dma(DmaCall { transfer, .. }),
@@ -517,6 +524,7 @@ impl Machine for SimulatedMachine {
                 return Err(self.unsupported("a relay by cards beside other steps", "cards keep its time themselves"));
             }
         }
+        self.check_alone(plan)?;
         let channels: Vec<[u32; 2]> = calls(plan).map(|call| [call.transfer.card, call.channel]).collect();
         if (1..channels.len()).any(|place| channels[..place].contains(&channels[place])) {
             let because = "its driver makes one call at a time on each channel; others may call on others";

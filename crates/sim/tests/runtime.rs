@@ -269,13 +269,18 @@ fn a_page_that_cannot_be_pinned_ends_every_way_of_a_copy_with_an_error_and_the_n
 fn pages_before_one_that_cannot_be_pinned_are_unpinned_and_what_was_copied_before_is_there() {
     // Page 3 of the second copy; the first is whole.
     let (error, _) = refused_once("unpinnable@card:23", Verb::Load, 80_000, Allocation::Device);
-    assert!(error.contains("page 3 of a buffer of 20 cannot be pinned; the 2 before it were unpinned again"), "{error}");
+    assert!(
+        error.contains("page 3 of a buffer of 20 cannot be pinned; the 2 before it were unpinned again"),
+        "{error}"
+    );
     assert!(error.contains("80000 of 160000 B"), "{error}");
 }
 
 #[test]
 fn pages_that_stay_pinned_are_pinned_once() {
-    for (allocation, bytes, pages) in [(Allocation::Host, 80_000, 20), (Allocation::Mapped, 80_000, 20), (Allocation::Buffer, 64, 1)] {
+    for (allocation, bytes, pages) in
+        [(Allocation::Host, 80_000, 20), (Allocation::Mapped, 80_000, 20), (Allocation::Buffer, 64, 1)]
+    {
         let fault = format!("unpinnable@card:{}", pages + 1);
         let platform = card().with_fault(fault.parse().unwrap()).unwrap();
         let mut machine = SimulatedMachine::new(&platform).unwrap();

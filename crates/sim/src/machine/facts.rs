@@ -68,13 +68,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
         }),
         disciplines: disciplines(platform),
         holders: Holder::ALL.into_iter().filter(|holder| load_from(&platform.loads(), *holder).is_some()).collect(),
-        runtime: platform.runtime.as_ref().map(|_| RuntimeFacts {
-            kind: DeviceKind::Accelerator,
-            is_emulated: false,
-            allocations: Allocation::ALL.to_vec(),
-            memory_ports: 1,
-            computes: false,
-        }),
+        runtime: runtime(platform),
         driver_width: platform.driver.as_ref().and_then(|driver| {
             Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))
         }),
@@ -86,4 +80,16 @@ fn relays_at(platform: &Platform) -> Option<BarOffset> {
     let region = platform.region(&platform.fifos.as_ref()?.ep_rx)?;
     let channels = platform.dma.as_ref()?.channels.value;
     (channels >= CHANNELS).then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
+}
+
+/// What programs can have done by the card; nothing is launched or copied without a section `[runtime]`.
+fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
+    let (runtime, ports) = (platform.runtime.as_ref(), super::compute::memory_ports(platform));
+    (runtime.is_some() || ports.is_some()).then(|| RuntimeFacts {
+        kind: DeviceKind::Accelerator,
+        is_emulated: false,
+        allocations: runtime.map_or_else(Vec::new, |_| Allocation::ALL.to_vec()),
+        memory_ports: ports.unwrap_or(1),
+        computes: ports.is_some(),
+    })
 }

@@ -62,7 +62,7 @@ impl SimulatedMachine {
             }
             Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
             Op::Launch(launch) => self.check_launch(launch),
-            Op::Compute(_) => Err(self.unsupported("kernels that compute", "it simulates no runtime")),
+            Op::Compute(compute) => self.check_compute(compute),
             Op::MovedByRuntime(moved) => self.check_moved(moved),
             Op::Lend(_) => {
                 Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))

@@ -1,0 +1,178 @@
+//! Do the formulas and the simulation agree on kernels that compute on a card's own memory? On drawn cards, with drawn copies and
+//! matrices: no kernel is faster than its bound, and where one bound leads, it is nearly all.
+
+mod drawn;
+
+use drawn::Random;
+use lanemark_compute::{Csr, Generated, Spmv, StreamCopy, Work};
+use lanemark_machine::{Compute, Machine, Op, Plan, Samples, Told};
+use lanemark_model::{Bound, Prediction, predict};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+use std::sync::Arc;
+
+const CARD: &str = include_str!("../../platforms/card-gen5-x16.toml");
+/// What rounds to ticks may be off, of a whole run.
+const ROUNDED: f64 = 1e-9;
+
+fn card(memory: &[(&str, f64)], kernel: &[(&str, f64)], keeps: bool) -> Platform {
+    let rows = |numbers: &[(&str, f64)]| -> String {
+        numbers.iter().map(|(key, number)| format!("{key} = {{ value = {number}, assumed = \"drawn\" }}\n")).collect()
+    };
+    let text = format!(
+        "{CARD}\n[device_memory]\n{}\n[kernel]\nkeeps_words = {{ value = {keeps}, assumed = \"drawn\" }}\n{}",
+        rows(memory),
+        rows(kernel)
+    );
+    Platform::parse("drawn.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn drawn_card(random: &mut Random) -> Platform {
+    let eighths = |number: f64| (number * 8.0).round().max(1.0) / 8.0;
+    let words = random.pick(&[1.0, 4.0, 16.0]);
+    let memory = [
+        ("ports", random.pick(&[1.0, 3.0, 8.0, 32.0])),
+        ("port_bytes", random.pick(&[8.0, 32.0, 64.0])),
+        ("word_ns", eighths(random.between(0.2, 20.0))),
+        ("read_ns", eighths(random.between(10.0, 1000.0))),
+        ("turnaround_ns", random.pick(&[0.0, 5.0, 22.5])),
+    ];
+    let kernel = [
+        ("clock_ghz", random.pick(&[0.1, 0.3, 1.0])),
+        ("interval_cycles", random.pick(&[1.0, 1.0, 3.0])),
+        ("pipeline_cycles", random.pick(&[0.0, 50.0])),
+        ("addition_cycles", random.pick(&[1.0, 1.0, 4.0, 12.0])),
+        ("burst_words", words),
+        ("unit_words", words * random.pick(&[1.0, 2.0, 32.0])),
+    ];
+    card(&memory, &kernel, random.below(2) == 1)
+}
+
+/// Rows of drawn lengths, none of them too, with columns anywhere.
+fn matrix(random: &mut Random) -> Csr {
+    let (rows, longest) = (random.pick(&[1, 7, 100, 2000]), random.pick(&[1, 5, 40]));
+    let mut starts = vec![0_u32];
+    for _ in 0..rows {
+        let entries = random.below(longest + 1) as u32;
+        starts.push(starts.last().unwrap() + entries);
+    }
+    let entries = *starts.last().unwrap() as usize;
+    let columns = (0..entries).map(|_| random.below(300) as u32).collect();
+    let values = (0..entries).map(|_| random.below(1000) as f64 / 8.0 - 60.0).collect();
+    Csr::new(300, starts, columns, values).unwrap()
+}
+
+fn work(random: &mut Random, ports: u32) -> Work {
+    if random.below(2) == 0 {
+        let first_port = random.below(u64::from(ports)) as u32;
+        let ports = 1 + random.below(u64::from(ports - first_port)).min(3) as u32;
+        let (stride_bytes, vector_words) = (random.pick(&[8, 8, 24, 64]), random.pick(&[1, 1, 3, 4]));
+        let bytes_per_port = 8 * random.pick(&[1, 5, 1000, 8000]);
+        return Work::StreamCopy(StreamCopy { first_port, ports, bytes_per_port, stride_bytes, vector_words });
+    }
+    let matrix = if random.below(8) == 0 { Generated::Poisson(50).matrix() } else { matrix(random) };
+    let (kernels, ports_each) = (random.pick(&[1, 2, 3, 8]), 1 + random.below(u64::from(ports).min(6)) as u32);
+    Work::Spmv(Spmv { matrix: Arc::new(matrix), kernels, ports_each })
+}
+
+/// The simulation's time over the formula's, the formula, and what came out; nothing where the card refuses it.
+fn asked(platform: &Platform, work: &Work) -> Option<(f64, Prediction)> {
+    let mut machine = SimulatedMachine::new(platform).unwrap();
+    let plan = Plan::on_one_core(vec![Op::Compute(Compute { work: work.clone(), told: Told::Finish })], 1);
+    machine.supports(&plan).ok()?;
+    let mut samples = Samples::wanted(1);
+    machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    let confirmed = samples.confirmed.unwrap();
+    assert_eq!(confirmed.confirmed_bytes, confirmed.claimed_bytes, "{work:?}");
+    let said = predict(platform, &plan).unwrap();
+    let found = samples.taken[0].delivered.as_ns();
+    Some((if said.delivered_ns > 0.0 { found / said.delivered_ns } else { 1.0 + found }, said))
+}
+
+#[test]
+fn no_kernel_is_faster_than_its_bound_and_where_one_leads_it_is_nearly_all() {
+    let mut random = Random(97);
+    let (mut tried, mut clear, mut worst_clear, mut worst) = (0, 0, 1.0_f64, 1.0_f64);
+    let mut bounds: Vec<Bound> = Vec::new();
+    for number in 0..600 {
+        let platform = drawn_card(&mut random);
+        let work = work(&mut random, platform.device_memory.as_ref().unwrap().ports.value);
+        let Some((ratio, said)) = asked(&platform, &work) else { continue };
+        assert!(ratio >= 1.0 - ROUNDED, "case {number}: {ratio}, {said:?}");
+        tried += 1;
+        worst = worst.max(ratio);
+        if said.lead >= 4.0 {
+            (clear, worst_clear) = (clear + 1, worst_clear.max(ratio));
+            assert!(ratio < 2.0, "case {number}: {ratio}, {said:?}");
+        }
+        if !bounds.contains(&said.bound) {
+            bounds.push(said.bound);
+        }
+    }
+    println!("{tried} drawn, {clear} with a lead of 4: at most {worst_clear:.3} of the bound, of all {worst:.3}");
+    assert!(tried > 400 && clear > 40, "{tried} {clear}");
+    let all = [Bound::Port, Bound::Interval, Bound::UnderWay, Bound::Additions];
+    assert!(all.iter().all(|bound| bounds.contains(bound)), "{bounds:?}");
+}
+
+/// Numbers of a card with 32 ports: the least that its data sheets and a measurement of one port say.
+fn of_32_ports() -> Platform {
+    let memory = [("ports", 32.0), ("port_bytes", 32.0), ("word_ns", 2.5), ("read_ns", 300.0), ("turnaround_ns", 22.4)];
+    card(&memory, &[("clock_ghz", 0.3)], false)
+}
+
+#[test]
+fn a_long_copy_is_as_fast_as_its_bound_and_32_ports_are_32_times_one() {
+    let of = |ports: u32, vector_words: u32| {
+        let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 1 << 18, stride_bytes: 8, vector_words };
+        let work = Work::StreamCopy(copy);
+        let (ratio, said) = asked(&of_32_ports(), &work).unwrap();
+        assert!((1.0..1.02).contains(&ratio), "{ratio}");
+        work.bytes() as f64 / (said.delivered_ns * ratio)
+    };
+    let (one, all, plain) = (of(1, 4), of(32, 4), of(1, 1));
+    assert!((9.7..10.1).contains(&one), "{one}");
+    assert!((all / one - 32.0).abs() < 1e-6);
+    // Three of four words that a plain loop moves are for nothing.
+    assert!((one / plain - 4.0).abs() < 0.1, "{}", one / plain);
+}
+
+#[test]
+fn kernels_that_share_a_port_take_turns_and_none_loses_a_word() {
+    let matrix = Arc::new(Generated::Random { rows: 3000, each: 10 }.matrix());
+    let time = |kernels: u32, ports: f64| {
+        let memory = [("ports", ports), ("port_bytes", 32.0), ("word_ns", 2.5), ("read_ns", 300.0)];
+        let platform = card(&memory, &[("clock_ghz", 0.3)], false);
+        let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each: 1 });
+        let (ratio, said) = asked(&platform, &work).unwrap();
+        (ratio * said.delivered_ns, ratio)
+    };
+    let (one, alone) = time(1, 1.0);
+    let (shared, busy) = time(8, 1.0);
+    let (own, _) = time(8, 8.0);
+    // Its port is what one kernel waits for: eight of them have nothing more of it.
+    assert!(alone < 1.1 && busy < 1.02, "{alone} {busy}");
+    assert!((shared / one - 1.0).abs() < 0.1, "{shared} {one}");
+    assert!(one / own > 7.5, "{}", one / own);
+}
+
+#[test]
+fn the_same_work_takes_the_same_time_to_the_tick() {
+    let work = work(&mut Random(3), 32);
+    assert_eq!(asked(&of_32_ports(), &work), asked(&of_32_ports(), &work));
+}
+
+#[test]
+fn what_does_not_fit_on_the_card_is_refused_and_what_just_fits_is_not() {
+    let platform = of_32_ports();
+    let fits = |work: Work| asked(&platform, &work).is_some();
+    let copy = |first_port, ports, vector_words| {
+        fits(Work::StreamCopy(StreamCopy { first_port, ports, bytes_per_port: 8192, stride_bytes: 8, vector_words }))
+    };
+    assert!(copy(31, 1, 1) && copy(0, 32, 512));
+    assert!(!copy(32, 1, 1) && !copy(1, 32, 1) && !copy(0, 1, 513) && !copy(0, 0, 1));
+    let matrix = Arc::new(Generated::Poisson(3).matrix());
+    let multiply = |kernels, ports_each| fits(Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each }));
+    assert!(multiply(32, 1) && multiply(1, 32));
+    assert!(!multiply(33, 1) && !multiply(1, 33) && !multiply(0, 1) && !multiply(1, 0));
+}

@@ -1,0 +1,81 @@
+//! How many bytes a second do kernels copy within the memory of their device?
+//!
+//! Traffic: loads and stores between kernels and ports of that memory; nothing crosses the link.
+//! Unit: bytes per second, loaded and stored, as STREAM counts them; a size is what is copied within each port.
+//! A kernel for each port, from one port to all of them; in vectors of 256 bits and as a plain loop of 64 bits; one word behind the other, and
+//! each in another 64 B. Where a port moves more than was asked for, and the rest is discarded, the plain loop pays for it.
+//! Spoiled by: a runtime that lays arrays of several kernels behind one port.
+
+use crate::case::{Axes, Case};
+use crate::computation::{self, Computation};
+use crate::needs;
+use crate::question::Question;
+use lanemark_compute::{StreamCopy, Work};
+use lanemark_machine::Facts;
+use lanemark_record::Quantity;
+
+/// The catalogue row.
+pub const QUESTION: Question = Question {
+    name: "stream_copy",
+    summary: "bytes per second kernels copy within their device's memory, by ports, vectors and strides",
+    quantity: Quantity::Bandwidth,
+    cases,
+    plan: computation::plan,
+    simulated_passes: |_| 1,
+    most_passes: |_| 64,
+    accesses_per_pass: |case| copy(case).map_or(1, |copy| 2 * u64::from(copy.ports)),
+    ask: None,
+    is_usual: false,
+    left_out: needs::kernels,
+};
+
+/// Copied within each port: long enough that its beginning does not count.
+const SIZE: u64 = 1 << 20;
+/// 256 bits, of 64.
+const VECTOR: u32 = 4;
+/// A line of most memories.
+const STRIDE: u64 = 64;
+
+fn copy(case: &Case) -> Option<&StreamCopy> {
+    match &case.computation.as_ref()?.work {
+        Work::StreamCopy(copy) => Some(copy),
+        Work::Spmv(_) => None,
+    }
+}
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
+    let Some(runtime) = facts.runtime.as_ref().filter(|runtime| runtime.computes) else { return Vec::new() };
+    let all = runtime.memory_ports;
+    let doubling = std::iter::successors(Some(1_u32), |ports| ports.checked_mul(2)).take_while(|ports| *ports < all);
+    let ways = |ports: u32| {
+        let strided = ports == 1 || ports == all;
+        let both = [VECTOR, 1].map(|vector| (ports, vector, StreamCopy::WORD_BYTES));
+        both.into_iter().chain([VECTOR, 1].map(|vector| (ports, vector, STRIDE)).into_iter().filter(move |_| strided))
+    };
+    let ways: Vec<(u32, u32, u64)> = doubling.chain([all]).flat_map(ways).collect();
+    let sizes = axes.sizes.clone().unwrap_or_else(|| vec![SIZE]);
+    let of_size = |size: u64| {
+        ways.iter().map(move |(ports, vector_words, stride_bytes)| {
+            let (ports, vector_words, stride_bytes) = (*ports, *vector_words, *stride_bytes);
+            let copy = StreamCopy { first_port: 0, ports, bytes_per_port: size, stride_bytes, vector_words };
+            Computation { work: Work::StreamCopy(copy), matrix: String::new() }.case(size)
+        })
+    };
+    sizes.into_iter().flat_map(of_size).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_says_ports_loop_and_stride_and_both_directions_are_counted() {
+        let case = |ports, vector_words, stride_bytes| {
+            let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 4096, stride_bytes, vector_words };
+            Computation { work: Work::StreamCopy(copy), matrix: String::new() }.case(4096)
+        };
+        assert_eq!(case(1, 1, 8).way().to_string(), "stream copy 1 port plain, told by finish");
+        assert_eq!(case(32, 4, 64).way().to_string(), "stream copy 32 ports vectors of 4 every 64 B, told by finish");
+        assert_eq!((QUESTION.accesses_per_pass)(&case(32, 4, 8)) * 4096, copy(&case(32, 4, 8)).unwrap().bytes());
+    }
+}

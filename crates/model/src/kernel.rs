@@ -1,0 +1,192 @@
+//! What kernels on a card's own memory take.
+//!
+//! Each term is a time that something takes at the least, with the shortest way of one step before it and behind it; the largest is the
+//! answer.
+//!
+//! | bound | of all words and steps |
+//! | --- | --- |
+//! | port | words through one port, one after the other, and what each burst of stores turns round |
+//! | interval | steps of one kernel, an interval apart |
+//! | words under way | words of one unit, of which so many are under way at once, each as long as a word of an idle port |
+//! | additions | those of a row one after the other |
+//!
+//! Where two of them are near each other, neither is all: a unit that waits for words does not issue, and what it did not issue is not under way.
+
+use crate::bounds::Largest;
+use crate::ceiling::Ceiling;
+use crate::predict::{Bound, Prediction};
+use lanemark_compute::{Array, PortWords, Spmv, StreamCopy, Work};
+use lanemark_platform::{DeviceMemory, Kernel, Platform};
+use lanemark_units::Rate;
+use std::ops::Range;
+
+/// The numbers of both sections, in nanoseconds.
+struct Card {
+    ports: u32,
+    word: f64,
+    read: f64,
+    turnaround: f64,
+    interval: f64,
+    depth: f64,
+    addition: f64,
+    unit_words: f64,
+    burst_words: u64,
+    words: PortWords,
+}
+
+impl Card {
+    fn new(memory: &DeviceMemory, kernel: &Kernel) -> Card {
+        let cycles = |count| kernel.cycles(count).as_ns();
+        Card {
+            ports: memory.ports.value,
+            word: memory.word_ns.value.as_ns(),
+            read: memory.read_ns.value.as_ns(),
+            turnaround: memory.turnaround_ns.value.as_ns(),
+            interval: cycles(kernel.interval_cycles.value),
+            depth: cycles(kernel.pipeline_cycles.value),
+            addition: cycles(kernel.addition_cycles.value),
+            unit_words: f64::from(kernel.unit_words.value),
+            burst_words: kernel.burst_words.value.into(),
+            words: PortWords { port_bytes: memory.port_bytes.value, keeps: kernel.keeps_words.value },
+        }
+    }
+
+    /// From asking for a word to having it, of a port that is idle.
+    fn latency(&self) -> f64 {
+        self.word + self.read
+    }
+
+    /// How long a port is held by so many words that are stored.
+    fn stored(&self, words: u64, most_at_once: u64) -> f64 {
+        self.word * words as f64 + self.turnaround * words.div_ceil(most_at_once) as f64
+    }
+
+    /// Words of one unit, of which as many are under way as can be.
+    fn under_way(&self, words: u64) -> f64 {
+        (words as f64 / self.unit_words).ceil() * self.latency()
+    }
+
+    /// From the last operand of a step to its word stored.
+    fn last(&self) -> f64 {
+        self.depth + self.turnaround + self.word
+    }
+}
+
+/// The formula's answer for `passes` times a work.
+pub(crate) fn predict(platform: &Platform, work: &Work, passes: u64) -> Option<Prediction> {
+    let card = Card::new(platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
+    let largest = match work {
+        Work::StreamCopy(copy) if copy.nonsense().is_none() => stream_copy(&card, copy),
+        Work::Spmv(spmv) if spmv.kernels > 0 && spmv.ports_each > 0 => multiply(&card, spmv)?,
+        _ => return None,
+    }
+    .times(passes as f64, 0.0);
+    let holds_for = "kernels alone on their ports, from their first step to their last word";
+    Some(Prediction {
+        issue_ns: largest.ns,
+        delivered_ns: largest.ns,
+        bound: largest.bound,
+        lead: largest.lead(),
+        holds_for,
+    })
+}
+
+/// One kernel and its port are all of them.
+fn stream_copy(card: &Card, copy: &StreamCopy) -> Largest {
+    let (words, steps) = (copy.words(card.words), copy.steps());
+    let most_at_once = card.burst_words.max(copy.vector_words.into());
+    let port = card.word * words as f64 + card.stored(words, most_at_once);
+    let one = card.interval + card.latency() + card.last();
+    Largest::of([
+        (Bound::Port, card.interval + port),
+        (Bound::Interval, card.interval * steps as f64 + card.latency() + card.last()),
+        (Bound::UnderWay, card.interval + card.under_way(words) + card.last()),
+        (Bound::UnderWay, one),
+    ])
+}
+
+fn multiply(card: &Card, spmv: &Spmv) -> Option<Largest> {
+    let blocks = spmv.blocks();
+    let mut held = vec![0.0_f64; card.ports as usize];
+    // The least that is before the first word of a port and behind the last one.
+    let mut before = vec![f64::INFINITY; card.ports as usize];
+    let mut behind = before.clone();
+    let mut alone: Vec<(Bound, f64)> = Vec::new();
+    for (kernel, rows) in (0..).zip(&blocks).filter(|(_, rows)| !rows.is_empty()) {
+        let words = spmv.words(rows, card.words);
+        let ports = spmv.ports_of(kernel, words, card.ports);
+        for array in Array::ALL.into_iter().filter(|array| words[array.index()] > 0) {
+            let (words, port) = (words[array.index()], ports[array.index()] as usize);
+            held[port] += match array {
+                Array::Y => card.stored(words, card.burst_words),
+                _ => card.word * words as f64,
+            };
+            let (first, last) = around(card, array);
+            before[port] = before[port].min(first);
+            behind[port] = behind[port].min(last);
+        }
+        alone.extend(of_kernel(card, spmv, rows, &words));
+    }
+    let shared = held.iter().zip(before.iter().zip(&behind)).filter(|(held, _)| **held > 0.0);
+    let by_port = shared.map(|(held, (before, behind))| (Bound::Port, before + held + behind));
+    Some(Largest::of(by_port.chain(alone)))
+}
+
+/// The least time before the first word of this array is asked for, and from its last one through the port to the end of all.
+fn around(card: &Card, array: Array) -> (f64, f64) {
+    let step = card.interval;
+    match array {
+        // A row needs where it begins and where it ends.
+        Array::RowStarts => (step, 0.0),
+        Array::Columns => (step + card.latency(), card.read + card.latency() + card.last()),
+        Array::Values => (step + card.latency(), card.read + card.last()),
+        Array::X => (step + 2.0 * card.latency(), card.read + card.last()),
+        Array::Y => (step, 0.0),
+    }
+}
+
+/// What a kernel takes, however fast its ports.
+fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [(Bound, f64); 4] {
+    let starts = &spmv.matrix.row_starts()[rows.start as usize..=rows.end as usize];
+    let in_row = card.interval.max(card.addition);
+    let (mut steps, mut added) = (0, 0.0);
+    for pair in starts.windows(2) {
+        let entries = u64::from(pair[1] - pair[0]);
+        steps += entries.max(1);
+        added += card.interval + in_row * entries.saturating_sub(1) as f64;
+    }
+    let entries = words[Array::X.index()];
+    let (first, last) = if entries > 0 { around(card, Array::X) } else { (0.0, card.last()) };
+    let most = [Array::RowStarts, Array::Columns, Array::Values, Array::X].map(|array| words[array.index()]);
+    let under_way = most.map(|words| card.under_way(words)).into_iter().fold(0.0, f64::max);
+    // The last step issues, and then its column and its element of x come.
+    let ways = if entries > 0 { 3.0 * card.latency() } else { 0.0 };
+    [
+        (Bound::Interval, card.interval * steps as f64 + ways + card.last()),
+        (Bound::Additions, added + ways + card.last() - if entries > 0 { card.interval } else { 0.0 }),
+        (Bound::UnderWay, under_way + card.last()),
+        (Bound::UnderWay, if entries > 0 { first + card.latency() + last - card.read } else { 0.0 }),
+    ]
+}
+
+/// The most bytes a second that kernels do of a work: as many words as it takes through all ports that it has.
+#[must_use]
+pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
+    let (memory, kernel) = (platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
+    let card = Card::new(memory, kernel);
+    let (bytes, word) = (memory.port_bytes.value, memory.word_ns.value.as_ns());
+    match work {
+        Work::StreamCopy(copy) => {
+            let ports = copy.ports;
+            let rate = Rate::from_bytes_per_s(f64::from(ports) * f64::from(bytes) * 1e9 / word)?;
+            Some(Ceiling { rate, because: format!("{ports} ports x {bytes} B / {word} ns") })
+        }
+        Work::Spmv(spmv) => {
+            let words: u64 = spmv.blocks().iter().flat_map(|rows| spmv.words(rows, card.words)).sum();
+            let ports = u64::from(spmv.kernels).saturating_mul(spmv.ports_each.into()).min(card.ports.into());
+            let rate = work.bytes() as f64 * ports as f64 * 1e9 / (words as f64 * word);
+            let because = format!("{words} words of {bytes} B through {ports} ports, {word} ns each");
+            Some(Ceiling { rate: Rate::from_bytes_per_s(rate)?, because })
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Kernels on a card's own memory: they really compute, and keep time by themselves.
+//!
+//! While they run nothing else touches their ports, so each unit's next request is known from those before it, and no event is needed
+//! for a word: the end of all of them is one.
+
+use crate::part::memory_port::{MemoryPort, Spec as PortSpec};
+use crate::part::pipeline::{Spec, run};
+use crate::part::spmv_kernel::SpmvKernel;
+use crate::part::stream_kernel::StreamKernel;
+use lanemark_compute::{Array, Spmv, StreamCopy, Work};
+use lanemark_platform::{DeviceMemory, Kernel};
+use lanemark_units::Ticks;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What came of a work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Computed {
+    /// From the first step of any kernel to the last word stored.
+    pub span: Ticks,
+    /// Bytes that were to come out.
+    pub claimed_bytes: u64,
+    /// Those of them that are right.
+    pub confirmed_bytes: u64,
+}
+
+/// Why kernels cannot do a work.
+#[must_use]
+pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<String> {
+    let (ports, most, holds) = (memory.ports.value, kernel.most_kernels.value, memory.size_bytes.value);
+    let too_many =
+        |kernels: u32| (kernels > most).then(|| format!("{kernels} kernels do not fit: kernel.most_kernels is {most}"));
+    let too_large = |bytes: u64| {
+        (bytes > holds).then(|| format!("{bytes} B do not fit behind a port: device_memory.size_bytes is {holds}"))
+    };
+    match work {
+        Work::StreamCopy(copy) => {
+            if let Some(because) = copy.nonsense() {
+                return Some(because.to_owned());
+            }
+            if copy.first_port.checked_add(copy.ports).is_none_or(|end| end > ports) {
+                return Some(format!("it has ports 0 to {}", ports - 1));
+            }
+            if copy.bytes() / 2 > StreamCopy::MOST_BYTES {
+                return Some(format!("at most {} B are copied here, over all ports", StreamCopy::MOST_BYTES));
+            }
+            if u64::from(copy.vector_words) > u64::from(kernel.unit_words.value) {
+                let words = kernel.unit_words.value;
+                return Some(format!(
+                    "its units have room for {words} words (kernel.unit_words), not for a vector of {}",
+                    copy.vector_words
+                ));
+            }
+            too_many(copy.ports).or_else(|| too_large(copy.span_bytes().saturating_mul(2)))
+        }
+        Work::Spmv(spmv) => {
+            if spmv.kernels == 0 || spmv.ports_each == 0 {
+                return Some("it takes a kernel and a port for it at the least".to_owned());
+            }
+            if spmv.ports_each > ports {
+                return Some(format!("it has {ports} ports, and each kernel has ports of its own"));
+            }
+            too_many(spmv.kernels).or_else(|| too_large(spmv.matrix.bytes() / u64::from(spmv.kernels)))
+        }
+    }
+}
+
+/// Does a work, once.
+#[must_use]
+pub fn compute(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Computed {
+    let spec = Spec::new(memory, kernel);
+    let mut ports = vec![MemoryPort::new(PortSpec::from(memory)); memory.ports.value as usize];
+    match work {
+        Work::StreamCopy(copy) => stream_copy(spec, &mut ports, copy),
+        Work::Spmv(spmv) => multiply(spec, &mut ports, spmv),
+    }
+}
+
+fn stream_copy(spec: Spec, ports: &mut [MemoryPort], copy: &StreamCopy) -> Computed {
+    let kernel = |port: u32| {
+        let meant = (0..copy.count()).map(|word| meant(port, word)).collect();
+        StreamKernel::new(spec, *copy, port as usize, meant)
+    };
+    let range = copy.first_port..copy.first_port + copy.ports;
+    let mut kernels: Vec<StreamKernel> = range.clone().map(kernel).collect();
+    let span = run(&mut kernels, ports, false);
+    let right = |(port, kernel): (u32, &StreamKernel)| {
+        (0..).zip(kernel.copied()).filter(|(word, found)| **found == meant(port, *word)).count() as u64
+    };
+    let confirmed: u64 = range.zip(&kernels).map(right).sum();
+    Computed { span, claimed_bytes: copy.bytes() / 2, confirmed_bytes: confirmed * StreamCopy::WORD_BYTES }
+}
+
+/// What is in a word before it is copied: another one in each word of each port, and never 0.
+fn meant(port: u32, word: u64) -> u64 {
+    (u64::from(port) << 40 | (word + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn multiply(spec: Spec, ports: &mut [MemoryPort], spmv: &Spmv) -> Computed {
+    let x = Arc::new(spmv.x());
+    let blocks = spmv.blocks();
+    let count = ports.len() as u32;
+    let of_kernel = |(kernel, rows): (u32, &Range<u32>)| {
+        spmv.ports_of(kernel, spmv.words(rows, spec.words), count).map(|port| port as usize)
+    };
+    let dealt: Vec<[usize; 5]> = (0..).zip(&blocks).map(of_kernel).collect();
+    let mut asked = vec![0_u32; ports.len()];
+    dealt.iter().flatten().for_each(|port| asked[*port] += 1);
+    let make = |(rows, ports): (&Range<u32>, &[usize; 5])| {
+        let is_alone = asked[ports[Array::X.index()]] == 1;
+        SpmvKernel::new(spec, Arc::clone(&spmv.matrix), Arc::clone(&x), rows.clone(), *ports, is_alone)
+    };
+    let mut kernels: Vec<SpmvKernel> = blocks.iter().zip(&dealt).map(make).collect();
+    let are_shared = u64::from(spmv.kernels) * u64::from(spmv.ports_each) > ports.len() as u64;
+    let span = run(&mut kernels, ports, are_shared);
+    let (meant, bounds) = (spmv.matrix.times(&x), spmv.matrix.error_bounds(&x));
+    let found = kernels.iter().flat_map(SpmvKernel::y);
+    let right =
+        found.zip(meant.iter().zip(&bounds)).filter(|(found, (meant, bound))| (*found - *meant).abs() <= **bound);
+    let bytes = u64::from(Array::Y.bytes());
+    Computed { span, claimed_bytes: bytes * meant.len() as u64, confirmed_bytes: bytes * right.count() as u64 }
+}

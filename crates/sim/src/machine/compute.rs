@@ -1,0 +1,66 @@
+//! How a simulated machine lets kernels on its card compute: their own time, and nothing of what telling them takes.
+
+use super::{MOST_PASSES, SimulatedMachine, Waits};
+use crate::kernels;
+use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Op, Plan, Sample, Unsupported};
+use lanemark_platform::{DeviceMemory, Kernel, Platform};
+use lanemark_units::Ticks;
+
+/// What kernels are to do in a plan, if it is for them.
+pub(super) fn compute(plan: &Plan) -> Option<&Compute> {
+    let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
+    ops.find_map(|op| if let Op::Compute(compute) = op { Some(compute) } else { None })
+}
+
+/// How many ports kernels on the card have, if there are any.
+pub(super) fn memory_ports(platform: &Platform) -> Option<u32> {
+    sections(platform).map(|(memory, _)| memory.ports.value)
+}
+
+fn sections(platform: &Platform) -> Option<(&DeviceMemory, &Kernel)> {
+    Some((platform.device_memory.as_ref()?, platform.kernel.as_ref()?))
+}
+
+impl SimulatedMachine {
+    pub(super) fn check_compute(&self, compute: &Compute) -> Result<(), Unsupported> {
+        let refused = |because: String| Err(self.unsupported("kernels that compute", because));
+        let Some((memory, kernel)) = sections(&self.platform) else {
+            return refused("its platform file has no sections [device_memory] and [kernel]".to_owned());
+        };
+        kernels::refused(memory, kernel, &compute.work).map_or(Ok(()), refused)
+    }
+
+    /// Kernels keep their time themselves, and there is one card with them.
+    pub(super) fn check_alone(&self, plan: &Plan) -> Result<(), Unsupported> {
+        let is_alone = plan.lanes.len() == 1 && plan.lanes[0].body.len() == 1 && plan.before.is_empty();
+        let computes = |op: &Op| matches!(op, Op::Compute(_));
+        let has_any = compute(plan).is_some() || plan.before.iter().any(computes);
+        if has_any && !is_alone {
+            return Err(self.unsupported("kernels that compute beside other steps", "they keep their time themselves"));
+        }
+        Ok(())
+    }
+
+    /// Lets kernels do a work `passes` times, which is every time the same.
+    pub(super) fn run_compute(
+        &mut self,
+        plan: &Plan,
+        compute: &Compute,
+        passes: u64,
+    ) -> Result<(Sample, Waits), MachineError> {
+        let Some((memory, kernel)) = sections(&self.platform) else {
+            return Err(self.unsupported("kernels that compute", "its card has none").into());
+        };
+        let done = kernels::compute(memory, kernel, &compute.work);
+        let span = Ticks(done.span.0.saturating_mul(passes.min(MOST_PASSES)));
+        if span > plan.timeout {
+            let (machine, waiting_for) = (self.facts.name.clone(), Cause::Compute.explanation().to_owned());
+            return Err(MachineError::Timeout { machine, after: plan.timeout, waiting_for });
+        }
+        self.computed = Some(Confirmed { claimed_bytes: done.claimed_bytes, confirmed_bytes: done.confirmed_bytes });
+        self.board.run_until(self.board.now() + span);
+        let mut waits = [Ticks::ZERO; Cause::ALL.len()];
+        waits[Cause::Compute.index()] = span;
+        Ok((Sample { issue: span, delivered: span }, waits))
+    }
+}
