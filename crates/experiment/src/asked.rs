@@ -131,6 +131,10 @@ pub(crate) fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
         Wanted::LatencyUs => answer.latency_ns?.median / 1e3,
         Wanted::LatencyMs => answer.latency_ns?.median / 1e6,
         Wanted::LatencyS => answer.latency_ns?.median / 1e9,
+        Wanted::WholeRunS => match &answer.detail {
+            Some(Detail::Runs(runs)) => runs.median_s * runs.whole_copies as f64 / runs.copies as f64,
+            _ => return None,
+        },
         Wanted::IssueGbPerS => answer.issue_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredGbPerS => answer.delivered_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredMibPerS => answer.delivered_rate_bytes_per_s?.median / MIB,

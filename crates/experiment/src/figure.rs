@@ -106,6 +106,8 @@ pub struct AskHere {
     pub question: String,
     /// The way, as records show it.
     pub way: String,
+    /// Of how many bytes; of all that the question asks for if it is not said.
+    pub size: Option<u64>,
     /// What is asked.
     pub what: String,
     /// Who can be asked.
@@ -196,6 +198,8 @@ pub enum Wanted {
     LatencyMs,
     /// The same in s.
     LatencyS,
+    /// What a whole run of copies takes in s, by those that were made.
+    WholeRunS,
     /// Median issue rate in GB/s.
     IssueGbPerS,
     /// Median delivered rate in GB/s.
@@ -214,7 +218,7 @@ impl Wanted {
             Wanted::LatencyNs => "ns",
             Wanted::LatencyUs => "us",
             Wanted::LatencyMs => "ms",
-            Wanted::LatencyS => "s",
+            Wanted::LatencyS | Wanted::WholeRunS => "s",
             Wanted::IssueGbPerS | Wanted::DeliveredGbPerS => "GB/s",
             Wanted::DeliveredMibPerS | Wanted::FlowMibPerS => "MiB/s",
         }

@@ -53,7 +53,8 @@ fn asked(facts: &Facts) -> String {
 
 fn row(figure: &Figure, wanted: &AskHere, published: Option<f64>, machine: &mut dyn Machine) -> Result<Here, String> {
     let question = question(&wanted.question).ok_or_else(|| format!("there is no question '{}'", wanted.question))?;
-    let cases: Vec<Case> = (question.cases)(machine.facts(), &Axes::default())
+    let axes = Axes { sizes: wanted.size.map(|size| vec![size]), ..Axes::default() };
+    let cases: Vec<Case> = (question.cases)(machine.facts(), &axes)
         .into_iter()
         .filter(|case| case.way().to_string() == wanted.way)
         .collect();

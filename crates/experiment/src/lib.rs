@@ -19,6 +19,8 @@ mod payload_rule;
 mod relay_rule;
 mod reproduce;
 mod rules;
+mod runtime_pictures;
+mod runtime_rules;
 mod small_payload_rule;
 
 pub use figure::{Experiment, ExperimentError};

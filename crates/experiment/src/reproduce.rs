@@ -6,6 +6,7 @@ use crate::expression::evaluate;
 use crate::figure::{Experiment, ExperimentError, Figure, Published, Statistic, size_of};
 use crate::fitting::platform_of;
 use crate::paper::Paper;
+use crate::runtime_pictures;
 use crate::rules::{Check, RULES};
 use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
@@ -76,7 +77,10 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<R
     let pictures = experiment
         .pictures
         .iter()
-        .map(|name| picture(name, &figure).map_err(|message| failed(name, message)))
+        .map(|name| {
+            let of_platform = platform.and_then(|platform| runtime_pictures::picture(name, platform));
+            of_platform.unwrap_or_else(|| picture(name, &figure)).map_err(|message| failed(name, message))
+        })
         .collect::<Result<_, _>>()?;
     Ok(Reproduction {
         paper: paper.name.to_owned(),

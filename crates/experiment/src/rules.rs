@@ -6,6 +6,7 @@
 use crate::asked::simulated;
 use crate::coherent::rules as board;
 use crate::figure::{Ask, Wanted};
+use crate::runtime_rules as runtime;
 use lanemark_machine::{Access, Fence, Lane, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
 use lanemark_platform::spec::Vendor;
@@ -64,6 +65,20 @@ pub const RULES: &[Rule] = &[
     Rule { name: "a_chain_of_cards_hands_on_what_it_reads", check: Check::Platform(crate::relay_rule::chain) },
     Rule { name: "a_card_sends_back_what_it_reads", check: Check::Platform(crate::relay_rule::loopback) },
     Rule { name: "small_payloads_fall_short_of_the_link", check: Check::Platform(crate::small_payload_rule::check) },
+    Rule {
+        name: "a_performance_governor_launches_sooner",
+        check: Check::Platform(runtime::a_performance_governor_launches_sooner),
+    },
+    Rule { name: "the_nearest_core_launches_first", check: Check::Platform(runtime::the_nearest_core_launches_first) },
+    Rule {
+        name: "what_is_not_aligned_is_not_moved_in_place",
+        check: Check::Platform(runtime::what_is_not_aligned_is_not_moved_in_place),
+    },
+    Rule {
+        name: "a_page_that_cannot_be_pinned_ends_one_transfer",
+        check: Check::Platform(runtime::a_page_that_cannot_be_pinned_ends_one_transfer),
+    },
+    Rule { name: "half_used_words_are_loaded_whole", check: Check::Platform(runtime::half_used_words_are_loaded_whole) },
     Rule { name: "memcpy_makes_the_counted_stores", check: Check::Platform(memcpy_makes_the_counted_stores) },
     Rule { name: "loads_beat_dma_from_128_to_512_bytes", check: Check::Platform(loads_beat_dma_from_128_to_512_bytes) },
     Rule { name: "dma_beats_loads_from_1_kib", check: Check::Platform(dma_beats_loads_from_1_kib) },

@@ -14,7 +14,9 @@ section! {
         argument_ns: Ticks = Kind::Ns(1e9), default "0" because "nothing is known of it", unknown 10.0 to 100_000.0;
         /// What a copy of a buffer costs besides submitting it.
         buffer_copy_ns: Ticks = Kind::Ns(1e9), default "0" because "nothing is known of it", unknown 50.0 to 1_000_000.0;
-        /// The same of a copy to or from an address of the device (explicit unified shared memory).
+        /// What each line of 64 B of a buffer costs besides: where the runtime keeps the program's bytes in memory of its own, its core copies them.
+        buffer_line_ns: Ticks = Kind::Ns(1e6), default "0" because "the program's own memory is used as it is", unknown 0.01 to 100.0;
+        /// What a copy to or from an address of the device (explicit unified shared memory) costs besides submitting it.
         usm_copy_ns: Ticks = Kind::Ns(1e9), default "0" because "nothing is known of it", unknown 50.0 to 1_000_000.0;
         /// A wait until the queue is empty, besides waiting.
         finish_ns: Ticks = Kind::Ns(1e9), default "0" because "it is the wait", unknown 10.0 to 100_000.0;

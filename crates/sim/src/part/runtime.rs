@@ -40,6 +40,7 @@ pub struct Spec {
     returns: Ticks,
     argument: Ticks,
     buffer_copy: Ticks,
+    buffer_line: Ticks,
     usm_copy: Ticks,
     finish: Ticks,
     event: Ticks,
@@ -76,6 +77,7 @@ impl Spec {
             returns: scaled(runtime.return_ns.value),
             argument: scaled(runtime.argument_ns.value),
             buffer_copy: scaled(runtime.buffer_copy_ns.value),
+            buffer_line: scaled(runtime.buffer_line_ns.value),
             usm_copy: scaled(runtime.usm_copy_ns.value),
             finish: scaled(runtime.finish_ns.value),
             event: scaled(runtime.event_ns.value),
@@ -337,7 +339,7 @@ impl Command {
         Some(match self.step {
             Step::Submit => {
                 let (copy, calls) = match asked.allocation {
-                    Allocation::Buffer => (spec.buffer_copy, 1),
+                    Allocation::Buffer => (spec.buffer_copy + spec.buffer_line * asked.bytes.div_ceil(LINE_BYTES), 1),
                     Allocation::Device | Allocation::Host => (spec.usm_copy, 1),
                     // It is mapped, and unmapped.
                     Allocation::Mapped => (spec.buffer_copy, 2),

@@ -1,0 +1,103 @@
+//! What a paper about a runtime and its card has between its figures, as lines.
+
+use lanemark_compute::{Generated, Spmv, Work};
+use lanemark_machine::{Allocation, Compute, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
+use lanemark_model::predict;
+use lanemark_platform::Platform;
+use lanemark_record::{Picture, PictureLine};
+use lanemark_sim::SimulatedMachine;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The picture of this name, of a platform; `None` if it is none of these.
+pub(crate) fn picture(name: &str, platform: &Platform) -> Option<Result<Picture, String>> {
+    match name {
+        "copies_by_size" => Some(copies_by_size(platform)),
+        "kernels_and_ports" => Some(kernels_and_ports(platform)),
+        _ => None,
+    }
+}
+
+fn ns(platform: &Platform, op: Op) -> Result<f64, String> {
+    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let mut samples = Samples::wanted(1);
+    let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 1) };
+    machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
+    samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample came".to_owned())
+}
+
+/// Bytes of a copy: from a line to what was published, and twice that.
+const SIZES: [u64; 11] =
+    [64, 1000, 4096, 20_000, 80_000, 250_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000];
+
+fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
+    let line = |allocation: Allocation, name: &str| {
+        let copy = |bytes| {
+            let moved = MovedByRuntime { verb: Verb::Store, bytes, told: Told::Event, allocation };
+            Ok(Some(ns(platform, Op::MovedByRuntime(moved))? / 1e3))
+        };
+        let values = SIZES.into_iter().map(copy).collect::<Result<_, String>>()?;
+        Ok(PictureLine { name: name.to_owned(), values })
+    };
+    Ok(Picture {
+        title: "One copy to the card, waited for".to_owned(),
+        along: "bytes".to_owned(),
+        shows: "us".to_owned(),
+        at: SIZES.map(|bytes| bytes as f64).to_vec(),
+        lines: [
+            (Allocation::Buffer, "buffer"),
+            (Allocation::Device, "explicit USM"),
+            (Allocation::Host, "USM from host USM"),
+            (Allocation::Mapped, "mapped"),
+        ]
+        .into_iter()
+        .map(|(allocation, name)| line(allocation, name))
+        .collect::<Result<_, String>>()?,
+        note: "Simulated. Two sizes of two of the lines were fitted, 80 kB and 8 MB; what is between them, and the other two lines, follows. \
+               Copies below a page are staged by the core, longer ones are pinned and moved in place."
+            .to_owned(),
+    })
+}
+
+/// Kernels and ports of each, as far as was published.
+const KERNELS: u32 = 8;
+const PORTS: u32 = 4;
+const MATRIX: Generated = Generated::Poisson(256);
+
+fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
+    let matrix = Arc::new(MATRIX.matrix());
+    let op = |kernels, ports_each| {
+        let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+        Op::Compute(Compute { work, told: Told::Finish })
+    };
+    let one = ns(platform, op(1, 1))?;
+    // Which bound leads, and where.
+    let mut bounds: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for ports in 1..=PORTS {
+        let mut values = Vec::new();
+        for kernels in 1..=KERNELS {
+            values.push(Some(one / ns(platform, op(kernels, ports))?));
+            let prediction = predict(platform, &Plan::on_one_core(vec![op(kernels, ports)], 1))
+                .ok_or_else(|| format!("no formula for {kernels} kernels with {ports} ports"))?;
+            bounds.entry(prediction.bound.to_string()).or_default().push(format!("{kernels}x{ports}"));
+        }
+        let name = if ports == 1 { "1 port each".to_owned() } else { format!("{ports} ports each") };
+        lines.push(PictureLine { name, values });
+    }
+    let bounds: Vec<String> =
+        bounds.into_iter().map(|(bound, places)| format!("{bound}: {}", places.join(" "))).collect();
+    Ok(Picture {
+        title: format!("SpMV by kernels and ports of each, {MATRIX}"),
+        along: "kernels".to_owned(),
+        shows: "times as fast as 1 kernel with 1 port".to_owned(),
+        at: (1..=KERNELS).map(f64::from).collect(),
+        lines,
+        note: format!(
+            "Simulated; published are 2.24 for 1 kernel with 4 ports, 4.7 for 8 with 1, 7.5 for 8 with 4. Matrix, loops and clocks are not \
+             published: ours is a grid of 256 x 256 points, each load takes a word of its own, and a clock that does not fall with the number \
+             of kernels. What binds by formula, kernels x ports: {}.",
+            bounds.join("; ")
+        ),
+    })
+}

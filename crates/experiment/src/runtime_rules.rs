@@ -1,0 +1,134 @@
+//! Rules about a runtime and its card: which launch is sooner, what is moved in place, what a page does that cannot be pinned, and what a
+//! port loads that nobody asked for.
+
+use lanemark_compute::{StreamCopy, Work};
+use lanemark_machine::{
+    Allocation, Arguments, Compute, Lane, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told, Verb,
+};
+use lanemark_platform::{Origin, Platform};
+use lanemark_sim::SimulatedMachine;
+
+/// One sample of a lane that does this once.
+fn sample(platform: &Platform, core: u32, op: Op) -> Result<(SimulatedMachine, Samples), String> {
+    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let samples = again(&mut machine, core, op).map_err(|error| error.to_string())?;
+    Ok((machine, samples))
+}
+
+fn again(machine: &mut SimulatedMachine, core: u32, op: Op) -> Result<Samples, MachineError> {
+    let plan = Plan { lanes: vec![Lane { core, body: vec![op] }], ..Plan::on_one_core(Vec::new(), 1) };
+    let mut samples = Samples::wanted(1);
+    machine.run(&plan, &mut samples)?;
+    Ok(samples)
+}
+
+fn delivered_ns(samples: &Samples) -> Result<f64, String> {
+    samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample came".to_owned())
+}
+
+fn launch_ns(platform: &Platform, core: u32) -> Result<f64, String> {
+    let launch = Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE };
+    delivered_ns(&sample(platform, core, Op::Launch(launch))?.1)
+}
+
+fn with(platform: &Platform, key: &str, value: f64) -> Result<Platform, String> {
+    let origin = Origin::Given("the rule's own condition".to_owned());
+    platform.with(key, value, origin).map_err(|error| error.to_string())
+}
+
+/// A powersave governor leaves a core that waits again and again at a lower clock.
+pub(crate) fn a_performance_governor_launches_sooner(platform: &Platform) -> Result<String, String> {
+    let fast = launch_ns(platform, 0)?;
+    let mut seen = vec![format!("{:.1} us at {} GHz", fast / 1e3, platform.core.clock_ghz.value)];
+    let mut before = fast;
+    for clock_ghz in [2.1, 1.6, 0.8] {
+        let slow = launch_ns(&with(platform, "runtime.clock_ghz", clock_ghz)?, 0)?;
+        seen.push(format!("{:.1} us at {clock_ghz} GHz", slow / 1e3));
+        if slow <= before {
+            return Err(seen.join(", "));
+        }
+        before = slow;
+    }
+    Ok(seen.join(", "))
+}
+
+/// The last core of the first socket is the nearest to the card.
+pub(crate) fn the_nearest_core_launches_first(platform: &Platform) -> Result<String, String> {
+    let cores = platform.core.cores.value;
+    let all = (0..cores).map(|core| launch_ns(platform, core)).collect::<Result<Vec<f64>, String>>()?;
+    let (first_socket, others) = all.split_at((cores / platform.core.sockets.value.max(1)) as usize);
+    let Some((nearest, farther)) = first_socket.split_last() else { return Err("it has no core".to_owned()) };
+    let next = farther.iter().chain(others).copied().fold(f64::INFINITY, f64::min);
+    let most = all.iter().copied().fold(0.0, f64::max);
+    let seen = format!(
+        "core {}: {nearest:.0} ns, the next one {next:.0} ns, the farthest of {cores} {most:.0} ns",
+        first_socket.len() - 1
+    );
+    if *nearest < next { Ok(seen) } else { Err(seen) }
+}
+
+const BYTES: u64 = 80_000;
+
+fn copy(verb: Verb, allocation: Allocation) -> Op {
+    Op::MovedByRuntime(MovedByRuntime { verb, bytes: BYTES, told: Told::Event, allocation })
+}
+
+/// Where no page could be pinned: then what is moved in place fails, and what is staged does not.
+pub(crate) fn what_is_not_aligned_is_not_moved_in_place(platform: &Platform) -> Result<String, String> {
+    let broken = unpinnable(platform)?;
+    let (mut in_place, mut staged) = (Vec::new(), Vec::new());
+    for offset in [0_u32, 8, 16, 32, 48, 64, 128] {
+        let platform = with(&broken, "runtime.buffer_offset_bytes", offset.into())?;
+        let list = if sample(&platform, 0, copy(Verb::Store, Allocation::Buffer)).is_err() { &mut in_place } else { &mut staged };
+        list.push(offset);
+    }
+    let seen = format!("pinned and moved in place from {in_place:?} B in a page on, staged from {staged:?}");
+    if in_place == [0, 64, 128] { Ok(seen) } else { Err(seen) }
+}
+
+fn unpinnable(platform: &Platform) -> Result<Platform, String> {
+    let card = platform.card_name(0).unwrap_or("card");
+    let fault = format!("unpinnable@{card}:1").parse().map_err(|error: lanemark_platform::NoFault| error.to_string())?;
+    platform.with_fault(fault).map_err(|error| error.to_string())
+}
+
+/// Both ways, through buffers and through USM: the copy ends with an error that names the page, and the next one has all its bytes.
+pub(crate) fn a_page_that_cannot_be_pinned_ends_one_transfer(platform: &Platform) -> Result<String, String> {
+    let broken = unpinnable(platform)?;
+    let mut said = String::new();
+    for allocation in [Allocation::Buffer, Allocation::Device] {
+        for verb in [Verb::Load, Verb::Store] {
+            let mut machine = SimulatedMachine::new(&broken).map_err(|error| error.to_string())?;
+            let Err(error) = again(&mut machine, 0, copy(verb, allocation)) else {
+                return Err(format!("a copy by {allocation} does not mind"));
+            };
+            said = error.to_string();
+            let next = again(&mut machine, 0, copy(verb, allocation)).map_err(|error| error.to_string())?;
+            let confirmed = next.confirmed.as_ref().map_or(0, |bytes| bytes.confirmed_bytes);
+            if confirmed != BYTES {
+                return Err(format!("of the next copy by {allocation} {confirmed} of {BYTES} B arrive"));
+            }
+        }
+    }
+    Ok(format!("four ways, and the next copy is whole each time; said is: {said}"))
+}
+
+/// A plain loop of 64 bits moves four times the words of one that takes 256 bits at once, and takes four times as long where ports are its bound.
+pub(crate) fn half_used_words_are_loaded_whole(platform: &Platform) -> Result<String, String> {
+    let ns = |vector_words| {
+        let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 1 << 20, stride_bytes: 8, vector_words };
+        let compute = Compute { work: Work::StreamCopy(copy), told: Told::Finish };
+        delivered_ns(&sample(platform, 0, Op::Compute(compute))?.1)
+    };
+    let (memory, kernel) = (platform.device_memory.as_ref(), platform.kernel.as_ref());
+    let (Some(memory), Some(kernel)) = (memory, kernel) else { return Err("its card runs no kernels".to_owned()) };
+    let words = |vector_words| {
+        let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 1 << 20, stride_bytes: 8, vector_words };
+        let words =
+            lanemark_compute::PortWords { port_bytes: memory.port_bytes.value, keeps: kernel.keeps_words.value };
+        copy.words(words)
+    };
+    let (plain, vectors, times) = (words(1), words(4), ns(1)? / ns(4)?);
+    let seen = format!("{plain} words of 256 bits instead of {vectors}, in {times:.3} times the time");
+    if plain == 4 * vectors { Ok(seen) } else { Err(seen) }
+}
