@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod board;
+mod bus_tree;
 mod callers;
 pub mod coherent_board;
 pub mod config_space;
@@ -26,6 +27,7 @@ mod tlp;
 mod topology;
 
 pub use board::{Board, BoardError, Crossing, CutOff, Invalidating, OUTSIDE, Withheld};
+pub use bus_tree::{BusTree, BusTreeError, Loaded, Reported};
 pub use coherent_board::CoherentBoard;
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;

@@ -15,6 +15,7 @@
 //! | [`conventional`] | power management, MSI, MSI-X and what is older than PCIe |
 //! | [`aer`] | which errors happened, and which are contained? |
 //! | [`aer_error`] | how bad is each of them, and who notices it? |
+//! | [`aer_register`] | which of its registers does software write? |
 //! | [`isolation`], [`translation`] | who may reach whom, by which addresses? |
 //! | [`virtual_function`], [`resizable_bar`] | how many functions, how large a BAR? |
 //! | [`low_power`] | how long may it sleep? |
@@ -45,6 +46,7 @@
 
 pub mod aer;
 pub mod aer_error;
+pub mod aer_register;
 pub mod bar;
 pub mod capability;
 pub mod chain;
@@ -69,6 +71,7 @@ pub mod writer;
 
 pub use aer::{ErrorReporting, Errors};
 pub use aer_error::{AER_ERRORS, AerError, AerRow, Layer, Severity};
+pub use aer_register::AerRegister;
 pub use bar::{Bar, BarKind};
 pub use capability::{Capability, CapabilityId, CapabilityRow, capability_row};
 pub use chain::{BreakKind, ChainFault, ChainList};

@@ -21,6 +21,7 @@ use lanemark_wire::FlowClass;
 use lanemark_wire::config::AerError;
 use std::collections::BTreeMap;
 
+mod hot_plug;
 mod mishap;
 mod pins;
 
@@ -200,13 +201,19 @@ pub(crate) struct Faults {
     given_up: BTreeMap<(Ticks, u16, u16), Tlp>,
     /// How long cores, and cards, wait.
     timeouts: [Ticks; 2],
+    /// Directions to cards that nobody has configured since they were programmed: they decode no address.
+    unconfigured: Vec<usize>,
+}
+
+/// How long cores wait for an answer, and how long cards.
+fn timeouts(platform: &Platform) -> [Ticks; 2] {
+    [platform.root_complex.completion_timeout_ns.value, platform.endpoint.completion_timeout_ns.value]
 }
 
 impl Faults {
     /// Those of a platform whose directions have these ports; `None` if there are none.
     pub(crate) fn new(platform: &Platform, ports: &[[PortLimit; 2]]) -> Option<Box<Faults>> {
-        let timeouts =
-            [platform.root_complex.completion_timeout_ns.value, platform.endpoint.completion_timeout_ns.value];
+        let timeouts = timeouts(platform);
         let each = platform.faults.iter().enumerate();
         let mut armed: Vec<Armed> =
             each.filter_map(|(number, fault)| Armed::new(platform, number, fault, ports)).collect();
@@ -238,6 +245,7 @@ impl Board {
             fate = fate.or(its);
         }
         match fate {
+            None if self.is_unconfigured(direction, &sent.tlp) => Some(Tlp { flaw: Flaw::Unsupported, ..sent.tlp }),
             None => Some(sent.tlp),
             Some(Fate::GoesOn(flaw)) => Some(Tlp { flaw, ..sent.tlp }),
             Some(Fate::Withheld) => {

@@ -55,7 +55,8 @@ impl SimulatedFunction {
         }
     }
 
-    fn change(&mut self, spot: Spot, to: impl FnOnce(u64) -> u64) {
+    /// Changes a register of advanced error reporting, if there is any.
+    pub(crate) fn change(&mut self, spot: Spot, to: impl FnOnce(u64) -> u64) {
         let space = ConfigSpace::new(&self.bytes);
         let Ok(capability) = space.capability(CapabilityId::ADVANCED_ERROR_REPORTING) else { return };
         let Ok(now) = capability.region().register(spot) else { return };

@@ -1,0 +1,197 @@
+//! What does software see of a card that is masked, removed, programmed again and found again, and what if a step is left out?
+
+use lanemark_sim::{BusTree, BusTreeError};
+use lanemark_wire::FunctionId;
+use lanemark_wire::config::{AerRegister, ConfigSpace};
+
+const CARD: &str = "card";
+const PORT: &str = "root/card";
+
+fn broken(faults: &[&str]) -> BusTree {
+    let mut platform = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    for fault in faults {
+        platform = platform.with_fault(fault.parse().unwrap()).unwrap();
+    }
+    BusTree::new(&platform).unwrap()
+}
+
+fn at(tree: &BusTree, port: &str) -> FunctionId {
+    tree.functions().into_iter().find(|function| function.port == port).unwrap().address
+}
+
+/// What a register of a port holds, as software reads it.
+fn held(tree: &BusTree, port: &str, register: AerRegister) -> u32 {
+    let function = tree.functions().into_iter().find(|function| function.port == port).unwrap();
+    register.of(&ConfigSpace::new(&function.bytes).error_reporting().unwrap()).unwrap()
+}
+
+fn first_error(tree: &BusTree, port: &str) -> u32 {
+    let function = tree.functions().into_iter().find(|function| function.port == port).unwrap();
+    let space = ConfigSpace::new(&function.bytes);
+    space.error_reporting().unwrap().region().read(0x18, 4).unwrap() as u32 & 0x1f
+}
+
+fn names(tree: &BusTree) -> Vec<String> {
+    tree.reported().iter().map(|reported| format!("{} {}", reported.port, reported.error.row().name)).collect()
+}
+
+fn bars(tree: &BusTree) -> Vec<u64> {
+    let card = tree.functions().into_iter().find(|function| function.port == CARD).unwrap();
+    ConfigSpace::new(&card.bytes).bars().map(|bar| bar.address()).collect()
+}
+
+fn mask(tree: &mut BusTree, port: FunctionId) {
+    for register in AerRegister::MASKS {
+        tree.write(port, register, u32::MAX).unwrap();
+    }
+}
+
+#[test]
+fn a_broken_card_answers_again_when_it_was_masked_removed_programmed_and_found_and_is_where_it_was() {
+    for fault in ["stuck@card", "removed@card", "link_down@card", "no_credits@card"] {
+        let mut tree = broken(&[fault]);
+        let (port, card, before) = (at(&tree, PORT), at(&broken(&[]), CARD), bars(&broken(&[])));
+        assert_eq!(tree.load(card).unwrap().bytes, None, "{fault}");
+        let known = tree.reported().len();
+        mask(&mut tree, port);
+        tree.remove(card).unwrap();
+        tree.program(card).unwrap();
+        tree.rescan(card.bus()).unwrap();
+        assert_eq!(tree.load(card).unwrap().bytes, Some([0, 1, 2, 3]), "{fault}");
+        assert_eq!((bars(&tree), tree.reported().len()), (before, known), "{fault}");
+    }
+}
+
+#[test]
+fn a_link_that_goes_down_is_reported_by_the_port_above_and_not_if_that_is_masked() {
+    let [unmasked, masked] = [false, true].map(|is_masked| {
+        let mut tree = broken(&[]);
+        let (port, card) = (at(&tree, PORT), at(&tree, CARD));
+        if is_masked {
+            mask(&mut tree, port);
+        }
+        tree.remove(card).unwrap();
+        assert_eq!(names(&tree), [""; 0], "to forget a card sends nothing");
+        tree.program(card).unwrap();
+        tree
+    });
+    assert_eq!(names(&unmasked), ["root/card SDES"]);
+    assert_eq!(names(&masked), [""; 0]);
+    // The bit is set, masked or not; which was the first error is not said of a masked one.
+    assert_eq!([&unmasked, &masked].map(|tree| held(tree, PORT, AerRegister::UncorrectableStatus)), [1 << 5; 2]);
+    assert_eq!([first_error(&unmasked, PORT), first_error(&masked, PORT)], [5, 0]);
+}
+
+#[test]
+fn a_mask_hides_its_own_error_and_no_other() {
+    for (mask, reported) in [(1 << 5, 0), (!(1 << 5), 1)] {
+        let mut tree = broken(&[]);
+        let (port, card) = (at(&tree, PORT), at(&tree, CARD));
+        tree.write(port, AerRegister::UncorrectableMask, mask).unwrap();
+        tree.program(card).unwrap();
+        assert_eq!(tree.reported().len(), reported, "{mask:08x}");
+    }
+}
+
+#[test]
+fn a_status_bit_is_cleared_by_a_one_and_by_nothing_else() {
+    let mut tree = broken(&[]);
+    let (port, card) = (at(&tree, PORT), at(&tree, CARD));
+    tree.program(card).unwrap();
+    tree.write(port, AerRegister::UncorrectableStatus, !(1 << 5)).unwrap();
+    assert_eq!(held(&tree, PORT, AerRegister::UncorrectableStatus), 1 << 5);
+    tree.write(port, AerRegister::UncorrectableStatus, 1 << 5).unwrap();
+    assert_eq!(held(&tree, PORT, AerRegister::UncorrectableStatus), 0);
+}
+
+#[test]
+fn a_card_that_was_not_found_again_decodes_no_address_and_says_nothing_of_it() {
+    let mut tree = broken(&["stuck@card"]);
+    let card = at(&tree, CARD);
+    assert_eq!(tree.load(card).unwrap().bytes, None);
+    tree.remove(card).unwrap();
+    tree.program(card).unwrap();
+    let known = tree.reported().len();
+    let loaded = tree.load(card).unwrap();
+    assert_eq!(loaded.bytes, None);
+    assert!(loaded.took.as_ns() < 5000.0, "it is refused, and nobody waits: {} ns", loaded.took.as_ns());
+    assert_eq!(tree.reported().len(), known, "a card that nobody set up may not report");
+    assert_eq!(tree.write(card, AerRegister::UncorrectableMask, 0), Err(BusTreeError::Unknown { function: card }));
+}
+
+#[test]
+fn a_card_that_was_not_programmed_is_as_broken_as_before() {
+    for (fault, is_found) in [("stuck@card", true), ("removed@card", false)] {
+        let mut tree = broken(&[fault]);
+        let card = at(&tree, CARD);
+        assert_eq!(tree.load(card).unwrap().bytes, None);
+        tree.remove(card).unwrap();
+        tree.rescan(card.bus()).unwrap();
+        assert_eq!(tree.functions().iter().any(|function| function.address == card), is_found, "{fault}");
+        assert_eq!(tree.load(card).unwrap().bytes, None, "{fault}");
+    }
+}
+
+#[test]
+fn a_card_that_the_system_still_knows_is_not_set_up_again() {
+    let mut tree = broken(&[]);
+    let card = at(&tree, CARD);
+    tree.program(card).unwrap();
+    tree.rescan(card.bus()).unwrap();
+    assert_eq!(bars(&tree), [0_u64; 0]);
+    assert_eq!(tree.load(card).unwrap().bytes, None);
+}
+
+#[test]
+fn masks_of_a_card_are_lost_when_it_is_programmed_and_those_of_its_port_are_kept() {
+    let mut tree = broken(&[]);
+    let (port, card) = (at(&tree, PORT), at(&tree, CARD));
+    let fresh = held(&tree, CARD, AerRegister::UncorrectableMask);
+    mask(&mut tree, port);
+    mask(&mut tree, card);
+    let all = held(&tree, PORT, AerRegister::UncorrectableMask);
+    assert_eq!(all, held(&tree, CARD, AerRegister::UncorrectableMask));
+    tree.remove(card).unwrap();
+    tree.program(card).unwrap();
+    tree.rescan(card.bus()).unwrap();
+    let now = [PORT, CARD].map(|port| held(&tree, port, AerRegister::UncorrectableMask));
+    assert_eq!(now, [all, fresh]);
+}
+
+#[test]
+fn a_card_whose_link_is_down_reads_as_all_ones_and_its_port_says_that_the_link_is_down() {
+    let tree = broken(&["removed@card"]);
+    let functions = tree.functions();
+    assert!(functions[1].bytes.iter().all(|byte| *byte == 0xff));
+    assert_eq!(ConfigSpace::new(&functions[0].bytes).pcie().unwrap().link_active(), Ok(Some(false)));
+    let whole = broken(&[]).functions();
+    assert_eq!(ConfigSpace::new(&whole[0].bytes).pcie().unwrap().link_active(), Ok(Some(true)));
+}
+
+#[test]
+fn a_bridge_is_not_removed_and_a_bus_that_is_none_is_not_scanned() {
+    let mut tree = broken(&[]);
+    let (port, card) = (at(&tree, PORT), at(&tree, CARD));
+    assert_eq!(tree.remove(port), Err(BusTreeError::Bridge { function: port }));
+    assert_eq!(tree.program(port), Err(BusTreeError::Bridge { function: port }));
+    assert_eq!(tree.rescan(card.bus() + 1), Err(BusTreeError::NoBus { bus: card.bus() + 1 }));
+    assert_eq!(tree.rescan(card.bus()), Ok(()));
+}
+
+#[test]
+fn a_card_beside_the_one_that_is_programmed_keeps_its_fault() {
+    let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
+    let platform = ["stuck@fpga0", "stuck@fpga1"]
+        .into_iter()
+        .fold(rosta, |platform, fault| platform.with_fault(fault.parse().unwrap()).unwrap());
+    let mut tree = BusTree::new(&platform).unwrap();
+    let [first, second] = ["fpga0", "fpga1"].map(|card| at(&tree, card));
+    for card in [first, second] {
+        assert_eq!(tree.load(card).unwrap().bytes, None);
+    }
+    tree.remove(first).unwrap();
+    tree.program(first).unwrap();
+    tree.rescan(first.bus()).unwrap();
+    assert!(tree.load(first).unwrap().bytes.is_some());
+    assert_eq!(tree.load(second).unwrap().bytes, None);
+}
