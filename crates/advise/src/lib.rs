@@ -1,5 +1,5 @@
 //! What it means: which way to use, what stands out, what cannot be true and what changed in a record; what is wrong
-//! with a machine ([`doctor`]).
+//! with a machine ([`doctor`]); how a card is brought back ([`recover`]).
 //!
 //! Reads what others measured or saw; it measures nothing and touches no machine.
 
@@ -12,6 +12,7 @@ pub mod doctor;
 mod fixture;
 mod gate;
 mod reach;
+pub mod recover;
 mod runtime;
 mod ways;
 

@@ -21,6 +21,7 @@ pub mod file;
 mod interval;
 mod link;
 mod reach;
+pub mod recovery;
 mod residual;
 mod samples_file;
 mod summary;

@@ -22,7 +22,7 @@ mod platform;
 mod power;
 mod requests;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod translation;
 mod uplink;
 
