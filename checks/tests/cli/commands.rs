@@ -2,8 +2,20 @@
 
 use crate::folder::{Folder, card, card_with, small};
 
-const COMMANDS: [&str; 11] =
-    ["bench", "predict", "reproduce", "fit", "trace", "lspci", "report", "compare", "platforms", "questions", "schema"];
+const COMMANDS: [&str; 12] = [
+    "bench",
+    "predict",
+    "reproduce",
+    "fit",
+    "recover",
+    "trace",
+    "lspci",
+    "report",
+    "compare",
+    "platforms",
+    "questions",
+    "schema",
+];
 
 #[test]
 fn help_lists_every_command_and_version_is_said() {

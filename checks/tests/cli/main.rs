@@ -16,5 +16,6 @@ mod gate;
 mod json;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod real_card;
+mod recover;
 mod samples;
 mod trace;

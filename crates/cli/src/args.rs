@@ -8,6 +8,7 @@ use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
+use lanemark_record::recovery::StepKind;
 use lanemark_record::{Found, Socket};
 use lanemark_sim::ConfigWrite;
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
@@ -37,6 +38,8 @@ pub enum Command {
     Fit(FitArgs),
     /// What is plugged in, what is wrong with it, and what would mend it; changes nothing
     Doctor(DoctorArgs),
+    /// How to bring back a card that no longer works while the machine runs; carries it out on simulated platforms only
+    Recover(RecoverArgs),
     /// Show each TLP and each wait of one case on a simulated platform, or read a capture of TLPs
     Trace(TraceArgs),
     /// The configuration space of a simulated platform, as lspci -xxxx prints that of a machine
@@ -424,6 +427,68 @@ pub enum AtLeast {
     Minor,
     /// Anything
     Hint,
+}
+
+#[derive(Debug, Arguments)]
+pub struct RecoverArgs {
+    /// The card, by the address of one of its functions, such as 0000:01:00.0; with --on also by its name
+    #[arg(value_name = "BDF")]
+    pub card: String,
+    /// Print the steps and their commands, and run none
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Look at a file or folder instead of this machine: lspci -xxxx or -vvv, a tar or copy of /sys
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["on", "without", "with", "fault"])]
+    pub from: Option<PathBuf>,
+    /// Carry the steps out on a simulated card: a built-in platform or a platform file
+    #[arg(long, value_name = "PLATFORM")]
+    pub on: Option<String>,
+    /// The command of the vendor's tool that programs the card; Lanemark does not run it
+    #[arg(long, value_name = "COMMAND")]
+    pub program: Option<String>,
+    /// How often the card is programmed
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+    pub times: u32,
+    /// Leave a step out, to see what it is for; may be given several times
+    #[arg(long, value_name = "STEP", value_delimiter = ',', requires = "on", conflicts_with = "dry_run")]
+    pub without: Vec<LeftOut>,
+    /// Change a key of the simulated platform, such as link.mps_bytes=256; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',', requires = "on")]
+    pub with: Vec<(String, String)>,
+    /// What is wrong with the simulated card, such as stuck@card or removed@card; may be given several times
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', requires = "on")]
+    pub fault: Vec<Fault>,
+}
+
+/// A step of a recovery that may be left out.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LeftOut {
+    /// Card and ports report errors as ever
+    Mask,
+    /// The system does not forget the card
+    Remove,
+    /// The card is not programmed
+    Program,
+    /// The system does not look for the card
+    Rescan,
+    /// What was set in status registers stays
+    Clear,
+    /// Masks stay
+    Restore,
+}
+
+impl LeftOut {
+    /// Which it is.
+    pub const fn kind(self) -> StepKind {
+        match self {
+            LeftOut::Mask => StepKind::Mask,
+            LeftOut::Remove => StepKind::Remove,
+            LeftOut::Program => StepKind::Program,
+            LeftOut::Rescan => StepKind::Rescan,
+            LeftOut::Clear => StepKind::Clear,
+            LeftOut::Restore => StepKind::Restore,
+        }
+    }
 }
 
 #[derive(Debug, Arguments)]

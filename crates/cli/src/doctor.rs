@@ -39,7 +39,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
 }
 
 /// A machine that has no PCI is absent; a file that holds none is a mistake.
-fn read(from: Option<&Path>) -> Result<Inventory, Failure> {
+pub fn read(from: Option<&Path>) -> Result<Inventory, Failure> {
     match from {
         Some(path) => Inventory::from_path(path).map_err(|error| Failure::Usage(error.to_string())),
         None => Inventory::of_this_machine().map_err(|error: InventoryError| Failure::Absent(error.to_string())),

@@ -14,6 +14,7 @@ mod lspci;
 mod matrix;
 mod output;
 mod paper;
+mod recover;
 mod target;
 mod trace;
 mod unknown;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Recover(args) => recover::recover(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Lspci(args) => lspci::lspci(&args),
         Command::Report(args) => ask::report(&args),
