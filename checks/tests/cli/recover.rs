@@ -11,9 +11,12 @@ fn slot() -> Folder {
 
 /// The names of the steps, in their order.
 fn steps(out: &str) -> Vec<&str> {
-    let named = |line: &'_ str| line.split_once(". ").filter(|(number, _)| number.parse::<u32>().is_ok()).is_some();
-    let lines = out.lines().filter(|line| named(line));
-    lines.filter_map(|line| Some(line.split_once(". ")?.1.split_once(':')?.0)).collect()
+    let name = |line| {
+        let (number, step) = str::split_once(line, ". ")?;
+        number.parse::<u32>().ok()?;
+        Some(step.split_once(':')?.0)
+    };
+    out.lines().filter_map(name).collect()
 }
 
 #[test]
