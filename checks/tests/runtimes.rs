@@ -1,16 +1,23 @@
 //! Is what we say of OpenCL runtimes true of a real one?
 //!
-//! `make test-runtimes` fetches PoCL, which runs kernels on the processor, and runs this.
+//! `make test-runtimes` fetches PoCL, which runs kernels on the processor, and runs this. Where `make runtimes` has made more, an Intel
+//! processor's runtime, an emulated FPGA and SYCL above all three, every device is asked; where it has not, those tests say so and pass, and
+//! with `LANEMARK_REQUIRE_INTEL=1` they fail.
 
-use lanemark_checks::lanemark;
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
+use lanemark_checks::{lanemark, root};
 use lanemark_compute::{Csr, Spmv, StreamCopy, Work};
 use lanemark_hw::opencl::OpenClMachine;
-use lanemark_machine::{Compute, Confirmed, Machine, Op, Plan, Samples, Told};
+use lanemark_hw::sycl::SyclMachine;
+use lanemark_machine::{
+    Allocation, Arguments, Compute, Confirmed, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told,
+    Verb,
+};
 use lanemark_units::Ticks;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -41,6 +48,58 @@ fn bench(vendors: &Path, libraries: &Path, arguments: &[&str]) -> Output {
 
 fn on_pocl(arguments: &[&str]) -> Output {
     bench(&pocl().join("vendors"), &libraries(), arguments)
+}
+
+/// What `make runtimes` says to set, if it was made.
+fn environment() -> Option<Vec<(String, String)>> {
+    let Ok(text) = fs::read_to_string(root().join(".tools/runtimes/environment")) else {
+        let is_wanted = std::env::var_os("LANEMARK_REQUIRE_INTEL").is_some_and(|value| !value.is_empty());
+        assert!(!is_wanted, "every runtime is wanted here (LANEMARK_REQUIRE_INTEL): make runtimes");
+        println!("skipped: there is PoCL alone; make runtimes makes more");
+        return None;
+    };
+    let pair = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Some(text.lines().filter_map(pair).collect())
+}
+
+/// The program where the loader finds all of them.
+fn on_all(environment: &[(String, String)], arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(lanemark());
+    command.args(arguments).current_dir(folder.path()).env("POCL_CACHE_DIR", pocl().join("cache"));
+    command.envs(environment.iter().map(|(name, value)| (name, value))).output().unwrap()
+}
+
+/// Three devices by two roads.
+const EVERY: [&str; 6] = ["opencl:0", "opencl:1", "opencl:2", "sycl:0", "sycl:1", "sycl:2"];
+
+/// Answers of every device to one question.
+fn of_every(environment: &[(String, String)], question: &[&str]) -> Value {
+    let on = EVERY.iter().flat_map(|device| ["--on", device]);
+    let arguments: Vec<&str> =
+        ["bench"].into_iter().chain(on).chain(question.iter().copied()).chain(["--json"]).collect();
+    record(&on_all(environment, &arguments))
+}
+
+fn answers_of<'a>(record: &'a Value, device: &str) -> Vec<&'a Value> {
+    record["answers"].as_array().unwrap().iter().filter(|answer| answer["target"] == device).collect()
+}
+
+/// The device of `record` that is of this road and of which this is said.
+fn device<'a>(record: &'a Value, road: &str, words: &str) -> &'a str {
+    let is_it = |target: &&Value| {
+        target["name"].as_str().unwrap().starts_with(road) && target["summary"].as_str().unwrap().contains(words)
+    };
+    record["targets"].as_array().unwrap().iter().find(is_it).unwrap()["name"].as_str().unwrap()
+}
+
+/// Of the spans of this name in all rounds of an answer.
+fn median(answer: &Value, name: &str) -> f64 {
+    let rounds = answer["raw"].as_array().unwrap().iter();
+    let spans = rounds.flat_map(|round| round[name].as_array().unwrap());
+    let mut spans: Vec<f64> = spans.map(|span| span.as_f64().unwrap()).collect();
+    spans.sort_by(f64::total_cmp);
+    spans[spans.len() / 2]
 }
 
 fn said(output: &Output) -> String {
@@ -236,8 +295,191 @@ fn a_machine_without_runtimes_says_so_and_the_others_answer() {
 }
 
 #[test]
+fn every_device_of_every_runtime_answers_both_roads_and_an_emulation_is_said_to_be_one() {
+    let Some(environment) = environment() else { return };
+    let record = of_every(&environment, &["--question", "launch_latency"]);
+    for (number, device) in EVERY.iter().enumerate() {
+        assert_eq!(answers_of(&record, device).len(), 3, "{device}");
+        let summary = record["targets"][number]["summary"].as_str().unwrap();
+        assert_eq!(summary.contains("emulated)"), summary.contains("FPGA Emulation"), "{summary}");
+        assert_eq!(summary.contains("SYCL 2020 (libsycl "), device.starts_with("sycl"), "{summary}");
+    }
+    for road in ["opencl:", "sycl:"] {
+        for words in ["PoCL", "Intel(R) OpenCL,", "Intel(R) FPGA Emulation Device (accelerator, emulated)"] {
+            assert!(device(&record, road, words).starts_with(road));
+        }
+    }
+}
+
+#[test]
+fn copies_of_every_device_arrive_as_all_kinds_of_memory_that_it_has() {
+    let Some(environment) = environment() else { return };
+    for size in ["1", "4097", "8MiB"] {
+        let record = of_every(&environment, &["--question", "transfer", "--sizes", size]);
+        for device in EVERY {
+            assert!(answers_of(&record, device).len() >= 4, "{device}");
+        }
+        for answer in record["answers"].as_array().unwrap() {
+            let (bytes, size) = (&answer["bytes"], &answer["size_bytes"]);
+            assert_eq!((&bytes["claimed_bytes"], &bytes["confirmed_bytes"]), (size, size), "{answer}");
+            let is_emulated =
+                ["opencl:", "sycl:"].iter().any(|road| answer["target"] == device(&record, road, "emulated"));
+            let because = answer["ceiling"]["because"].as_str().unwrap();
+            assert_eq!(because.contains("nothing of a real one"), is_emulated, "{answer}");
+        }
+        // PoCL 3.1 has no unified memory, and the others have.
+        let ways = |words| answers_of(&record, device(&record, "sycl:", words)).len();
+        assert_eq!((ways("PoCL"), ways("Intel(R) OpenCL,"), ways("FPGA Emulation")), (4, 12, 12));
+    }
+}
+
+#[test]
+fn a_driver_that_returns_before_its_copy_is_over_has_two_times() {
+    let Some(environment) = environment() else { return };
+    let record = of_every(&environment, &["--question", "transfer", "--sizes", "80000"]);
+    let spans = |road: &str, told: &str| {
+        let device = device(&record, road, "FPGA Emulation");
+        let is_it = |answer: &&&Value| {
+            (&answer["way"]["through"], &answer["way"]["access"]) == (&"runtime_to_device".into(), &told.into())
+        };
+        let answers = answers_of(&record, device);
+        let answer = answers.iter().find(is_it).unwrap();
+        (median(answer, "issue_ns"), median(answer, "delivered_ns"))
+    };
+    let (issued, delivered) = spans("opencl:", "finish");
+    assert!(issued < 0.7 * delivered, "its blocking write comes back early: {issued} {delivered}");
+    for (road, told) in [("opencl:", "event"), ("sycl:", "finish"), ("sycl:", "event")] {
+        let (issued, delivered) = spans(road, told);
+        assert!(issued > 0.7 * delivered, "{road} {told}: {issued} {delivered}");
+    }
+}
+
+#[test]
+fn a_runtime_that_lacks_a_library_is_named_beside_those_that_answer() {
+    let Some(environment) = environment() else { return };
+    let (alone, vendors) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for file in fs::read_dir(root().join(".tools/intel/lib")).unwrap() {
+        let file = file.unwrap();
+        if file.file_name() != "libsvml.so" {
+            symlink(file.path(), alone.path().join(file.file_name())).unwrap();
+        }
+    }
+    let library = alone.path().join("libintelocl.so").display().to_string();
+    fs::write(vendors.path().join("intel.icd"), &library).unwrap();
+    fs::copy(root().join(".tools/runtimes/vendors/pocl.icd"), vendors.path().join("pocl.icd")).unwrap();
+    let places = environment.into_iter().map(|(name, value)| match name.as_str() {
+        "OCL_ICD_VENDORS" => (name, vendors.path().display().to_string()),
+        _ => (name, value),
+    });
+    let output = on_all(&places.collect::<Vec<_>>(), &["bench", "--on", "opencl:1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(said.contains("there are opencl:0: ") && said.contains("Portable Computing Language"), "{said}");
+    let named = format!("intel.icd names {library}, which cannot be loaded: libsvml.so: cannot open");
+    assert!(said.contains(&named), "{said}");
+}
+
+#[test]
+fn a_machine_without_sycl_says_what_makes_it_and_the_others_answer() {
+    let environment = |shim: &str| {
+        let libraries = libraries().display().to_string();
+        [("LANEMARK_SYCL", shim), ("LD_LIBRARY_PATH", &libraries)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    };
+    let output = on_all(&environment("/nowhere/shim.so"), &["bench", "--on", "sycl:0"]);
+    assert_eq!(output.status.code(), Some(77));
+    let message = said(&output);
+    assert!(message.contains("there is no SYCL on this machine: /nowhere/shim.so: cannot open"), "{message}");
+    assert!(message.contains("make runtimes"), "{message}");
+    let output = on_all(&environment("libc.so.6"), &["bench", "--on", "sycl:0"]);
+    assert!(said(&output).contains("the shim to SYCL at libc.so.6 is none"), "{}", said(&output));
+    let both = ["bench", "--on", "sycl:0", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--json"];
+    let record = record(&on_all(&environment("/nowhere/shim.so"), &both));
+    assert_eq!(record["skipped"][0]["target"], "sycl:0");
+    assert!(!answers_of(&record, "card-gen5-x16").is_empty());
+}
+
+#[test]
+fn what_is_about_platforms_is_refused_of_sycl_as_of_opencl() {
+    for (arguments, because) in [
+        (&["bench", "--on", "sycl:x"][..], "they are numbered, sycl:0"),
+        (&["bench", "--on", "sycl:0", "--with", "link.mps_bytes=256"], "'sycl:0' is real"),
+        (&["bench", "--on", "sycl:0", "--fault", "poisoned@card:3"], "'sycl:0' is real"),
+        (&["predict", "--on", "sycl:0"], "'sycl:0' has no formula"),
+        (&["trace", "--on", "sycl:0", "--question", "transfer"], "'sycl:0' is real and keeps no trace"),
+    ] {
+        let output = on_all(&[], arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(because), "{arguments:?}: {}", said(&output));
+    }
+    let Some(environment) = environment() else { return };
+    let output = on_all(&environment, &["bench", "--on", "sycl:3"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("there is no sycl:3; there are sycl:0: "), "{}", said(&output));
+    let output = on_all(&environment, &["bench", "--on", "sycl:0", "--question", "mmio_write_bandwidth"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("no function of PCIe"), "{}", said(&output));
+}
+
+/// Runs the test below in a process of its own, for libraries are looked for where that was said when a process began.
+#[test]
+fn kernels_of_sycl_are_given_buffers_and_addresses_and_other_plans_are_refused_by_name() {
+    let Some(environment) = environment() else { return };
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "kernels_of_sycl_in_a_process_of_its_own"]);
+    let output = command.envs(environment).env("POCL_CACHE_DIR", pocl().join("cache")).output().unwrap();
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), said(&output));
+}
+
+#[test]
+#[ignore = "run by the one above, where libraries are found"]
+fn kernels_of_sycl_in_a_process_of_its_own() {
+    let plan = |op| Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 10) };
+    let launch = |count, allocation, kernels| {
+        let arguments = Arguments { count, allocation };
+        plan(Op::Launch(Launch { kernels, told: Told::Event, arguments }))
+    };
+    let copy = |bytes, allocation| {
+        plan(Op::MovedByRuntime(MovedByRuntime { verb: Verb::Store, bytes, told: Told::Event, allocation }))
+    };
+    for number in 0..3 {
+        let mut device = SyclMachine::open(number, std::sync::Arc::default()).unwrap();
+        let facts = device.facts().clone();
+        let runtime = facts.runtime.unwrap();
+        let mut samples = Samples::wanted(20);
+        for allocation in [Allocation::Buffer, Allocation::Device] {
+            for count in [1, 2, Arguments::MOST] {
+                let ran = device.run(&launch(count, allocation, 3), &mut samples);
+                if runtime.allocations.contains(&allocation) {
+                    ran.unwrap();
+                    let taken = samples.taken.len() as u64 + samples.dropped.count();
+                    assert!(taken >= 20, "{}: {taken}", facts.summary);
+                } else {
+                    assert!(matches!(ran, Err(MachineError::Unsupported(_))), "{}: {ran:?}", facts.summary);
+                }
+            }
+        }
+        for (refused, because) in [
+            (launch(17, Allocation::Buffer, 1), "at most 16"),
+            (launch(1, Allocation::Host, 1), "its kernels are given buffer"),
+            (launch(0, Allocation::Buffer, 0), "launches between two waits are 1 to 10000"),
+            (launch(0, Allocation::Buffer, Launch::MOST_KERNELS + 1), "launches between two waits are 1 to 10000"),
+            (copy(64, Allocation::Mapped), "its memory is buffer"),
+            (copy(0, Allocation::Buffer), "a copy is of 1 B to 256MiB"),
+            (copy(MovedByRuntime::MOST_BYTES + 1, Allocation::Buffer), "a copy is of 1 B to 256MiB"),
+            (Plan { passes: 0, ..copy(64, Allocation::Buffer) }, "no pass"),
+        ] {
+            let said = device.run(&refused, &mut samples).unwrap_err().to_string();
+            assert!(said.contains(because) && said.contains(&facts.name), "{said}");
+        }
+        device.run(&launch(0, Allocation::Buffer, Launch::MOST_KERNELS), &mut Samples::wanted(1)).unwrap();
+        device.run(&copy(64, Allocation::Buffer), &mut samples).unwrap();
+        assert_eq!(samples.confirmed.unwrap().confirmed_bytes, 64, "{}", facts.summary);
+    }
+}
+
+#[test]
 fn every_command_of_the_guide_that_wants_a_runtime_says_what_is_shown() {
-    let (mut wrong, mut commands) = (Vec::new(), 0);
+    let (mut wrong, mut commands, environment) = (Vec::new(), 0, environment());
     for page in Page::all() {
         for block in page.blocks().iter().filter(|block| block.has("runtime")) {
             let exit: i32 = block.note("exit").unwrap_or("0").parse().unwrap();
@@ -245,7 +487,11 @@ fn every_command_of_the_guide_that_wants_a_runtime_says_what_is_shown() {
                 commands += 1;
                 let arguments: Vec<&str> = command.split(' ').collect();
                 assert_eq!(arguments[..2], ["lanemark", "bench"], "{}:{}", page.path, block.line);
-                let output = on_pocl(&arguments[2..]);
+                let output = match (block.has("sycl"), &environment) {
+                    (false, _) => on_pocl(&arguments[2..]),
+                    (true, Some(environment)) => on_all(environment, &arguments[1..]),
+                    (true, None) => continue,
+                };
                 let text = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
                 let missing = missing(&shown, &text, block.note("varies"));
                 if output.status.code() != Some(exit) || missing.is_some() {

@@ -161,7 +161,8 @@ fn cause(answer: &Answer, rate: f64, ceiling: f64) -> Option<String> {
 }
 
 fn far_below(answer: &Answer, rate: f64) -> Option<String> {
-    if answer.quantity != Quantity::Bandwidth {
+    // A call into a runtime takes what it takes, however few bytes it moves.
+    if answer.quantity != Quantity::Bandwidth || answer.way.through.starts_with("runtime_") {
         return None;
     }
     let formula = answer.formula.as_ref().and_then(|formula| formula.delivered_rate_bytes_per_s);
@@ -276,6 +277,10 @@ mod tests {
         assert_eq!(slow("movdir64b", 6.4e6), []);
         assert_eq!(slow("memcpy", 0.1e6), []);
         assert_eq!(slow("memcpy", 0.099e6), [Verdict::FarBelow]);
+        let mut copy = answer("finish", 1, Some(17_000.0));
+        assert_eq!(verdicts(vec![copy.clone()]), [Verdict::FarBelow]);
+        copy.way.through = "runtime_usm_to_device".to_owned();
+        assert_eq!(verdicts(vec![copy]), [], "a call into a runtime may take 60 us");
     }
 
     #[test]
