@@ -471,7 +471,8 @@ fn kernels_of_sycl_in_a_process_of_its_own() {
             let said = device.run(&refused, &mut samples).unwrap_err().to_string();
             assert!(said.contains(because) && said.contains(&facts.name), "{said}");
         }
-        device.run(&launch(0, Allocation::Buffer, Launch::MOST_KERNELS), &mut Samples::wanted(1)).unwrap();
+        let most = Plan { passes: 1, ..launch(0, Allocation::Buffer, Launch::MOST_KERNELS) };
+        device.run(&most, &mut Samples::wanted(1)).unwrap();
         device.run(&copy(64, Allocation::Buffer), &mut samples).unwrap();
         assert_eq!(samples.confirmed.unwrap().confirmed_bytes, 64, "{}", facts.summary);
     }
