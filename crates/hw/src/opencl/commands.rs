@@ -19,6 +19,11 @@ pub(super) struct Commands {
     pub(super) handle: cl::cl_command_queue,
 }
 
+// SAFETY: handles may be used from any thread, by several at once (OpenCL 3.0, section 2.1).
+unsafe impl Send for Commands {}
+// SAFETY: as above.
+unsafe impl Sync for Commands {}
+
 impl Commands {
     /// An empty one.
     ///

@@ -32,6 +32,11 @@ pub(super) struct Context {
     pub(super) ports: Ports,
 }
 
+// SAFETY: handles may be used from any thread, by several at once (OpenCL 3.0, section 2.1; kernels' arguments alone may not).
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
 impl Context {
     /// Opens the device, and asks it what it has.
     ///

@@ -54,14 +54,13 @@ impl Queue {
     /// What the runtime said.
     pub(super) fn launches(&mut self, arguments: Arguments) -> Result<&Launches, OpenClError> {
         let found = self.launches.iter().position(|launches| launches.have(arguments));
-        let place = match found {
-            Some(place) => place,
-            None => {
-                let made = Launches::new(&self.commands.context, arguments)?;
-                made.begin(&self.commands)?;
-                self.launches.push(made);
-                self.launches.len() - 1
-            }
+        let place = if let Some(place) = found {
+            place
+        } else {
+            let made = Launches::new(&self.commands.context, arguments)?;
+            made.begin(&self.commands)?;
+            self.launches.push(made);
+            self.launches.len() - 1
         };
         Ok(&self.launches[place])
     }
