@@ -80,7 +80,7 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
             values.push(Some(one / ns(platform, op(kernels, ports))?));
             let prediction = predict(platform, &Plan::on_one_core(vec![op(kernels, ports)], 1))
                 .ok_or_else(|| format!("no formula for {kernels} kernels with {ports} ports"))?;
-            bounds.entry(prediction.bound.to_string()).or_default().push(format!("{kernels}x{ports}"));
+            bounds.entry(prediction.bound.name().to_owned()).or_default().push(format!("{kernels}x{ports}"));
         }
         let name = if ports == 1 { "1 port each".to_owned() } else { format!("{ports} ports each") };
         lines.push(PictureLine { name, values });
