@@ -58,7 +58,8 @@ pub enum Command {
 
 #[derive(Debug, Arguments)]
 pub struct BenchArgs {
-    /// Whom to ask: a built-in platform, a platform file, 'host', or the address of a card, such as 0000:01:00.0 [default: card-gen5-x16 and host]
+    /// Whom to ask: a built-in platform, a platform file, 'host', the address of a card, such as 0000:01:00.0, or a device behind a runtime,
+    /// such as opencl:0 or sycl:0 [default: card-gen5-x16 and host]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
     /// What to ask; may be given several times [default: what 'lanemark questions' does not mark]
