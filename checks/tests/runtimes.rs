@@ -407,6 +407,83 @@ fn a_machine_without_sycl_says_what_makes_it_and_the_others_answer() {
     assert!(!answers_of(&record, "card-gen5-x16").is_empty());
 }
 
+/// A shim in C above nothing: its one device copies by event some times, and then does `then`.
+fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
+    let (source, library) = (folder.join("shim.c"), folder.join("shim.so"));
+    let text = r#"
+        #include <stdint.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        struct device {
+            char name[256], platform[256], version[256], driver[256], backend[64];
+            uint64_t memory, largest;
+            uint32_t kind;
+            uint8_t is_opencl, device_usm, host_usm;
+        };
+        static unsigned char *memory;
+        static size_t length;
+        static int left = 20;
+        uint32_t lanemark_sycl_shim(void) { return NUMBER; }
+        const char *lanemark_sycl_version(void) { return "a false SYCL"; }
+        int lanemark_sycl_count(size_t *count, char *said) { *count = 1; return 0; }
+        int lanemark_sycl_device(size_t number, struct device *into, char *said) {
+            strcpy(into->name, "card");
+            into->memory = into->largest = 1 << 20;
+            into->is_opencl = 1;
+            return 0;
+        }
+        int lanemark_sycl_open(size_t number, void **queue, void **context, void **device, char *said) {
+            *queue = &left;
+            return 0;
+        }
+        void lanemark_sycl_close(void *queue) {}
+        int lanemark_sycl_kernel(void *queue, uint32_t arguments, void *kernel, char *said) { return 0; }
+        int lanemark_sycl_arguments(void *queue, uint32_t count, int32_t kind, char *said) { return 0; }
+        int lanemark_sycl_launch(void *queue, uint32_t n, uint32_t event, uint32_t count, int32_t kind, char *said) { return 0; }
+        int lanemark_sycl_copies(void *queue, size_t bytes, int32_t kind, void **own, char *said) {
+            memory = malloc(length = bytes);
+            return 0;
+        }
+        int lanemark_sycl_copy(void *queue, uint32_t to_device, uint32_t event, unsigned char *own, char *said) {
+            if (event && left-- <= 0) { THEN }
+            to_device ? memcpy(memory, own, length) : memcpy(own, memory, length);
+            return 0;
+        }
+        int lanemark_sycl_failed(void *queue, char *said) { return 0; }
+    "#;
+    fs::write(&source, text.replace("NUMBER", &number.to_string()).replace("THEN", then)).unwrap();
+    let mut compiler = Command::new("cc");
+    let status = compiler.args(["-shared", "-fPIC", "-w", "-o"]).args([&library, &source]).status().unwrap();
+    assert!(status.success());
+    [("LANEMARK_SYCL", &library), ("LD_LIBRARY_PATH", &libraries())]
+        .map(|(name, value)| (name.to_owned(), value.display().to_string()))
+        .to_vec()
+}
+
+#[test]
+fn a_device_of_sycl_that_fails_or_hangs_amid_copies_ends_with_its_own_words_and_in_time() {
+    let asked = ["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "64"];
+    for (then, because) in [
+        (r#"strcpy(said, "the card is gone"); return 1;"#, "a copy of 64 B as buffer: asking for it: the card is gone"),
+        ("for (;;) pause();", "waiting for the runtime, in a call that has not come back for "),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = on_all(&false_shim(folder.path(), 1, then), &asked);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+        assert!(!output.status.success() && text.contains(because) && text.contains("sycl:0"), "{text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = on_all(&false_shim(folder.path(), 2, ""), &asked);
+    assert_eq!(output.status.code(), Some(77));
+    assert!(said(&output).contains("is number 2, and number 1 is wanted; make runtimes"), "{}", said(&output));
+    let too_much = ["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "1MiB,1048577"];
+    let output = on_all(&false_shim(folder.path(), 1, ""), &too_much);
+    assert!(output.status.success(), "{}", said(&output));
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("a piece of its memory has at most 1048576 B"), "{shown}");
+}
+
 #[test]
 fn what_is_about_platforms_is_refused_of_sycl_as_of_opencl() {
     for (arguments, because) in [
@@ -479,7 +556,8 @@ fn kernels_of_sycl_in_a_process_of_its_own() {
             let said = device.run(&refused, &mut samples).unwrap_err().to_string();
             assert!(said.contains(because) && said.contains(&facts.name), "{said}");
         }
-        let most = Plan { passes: 1, ..launch(0, Allocation::Buffer, Launch::MOST_KERNELS) };
+        let timeout = Ticks::whole_ns(60_000_000_000);
+        let most = Plan { passes: 1, timeout, ..launch(0, Allocation::Buffer, Launch::MOST_KERNELS) };
         device.run(&most, &mut Samples::wanted(1)).unwrap();
         device.run(&copy(64, Allocation::Buffer), &mut samples).unwrap();
         assert_eq!(samples.confirmed.unwrap().confirmed_bytes, 64, "{}", facts.summary);

@@ -217,7 +217,7 @@ impl Asked {
         };
         let prepared = told.preparing(|| match self {
             Asked::Launch(launch) => queue.ready(launch),
-            Asked::Moved(moved) => queue.prepare(moved, seed),
+            Asked::Moved(moved) => queue.room(moved),
         });
         // What cannot be had for this plan can be had for a smaller one.
         prepared.map_err(|error| Unsupported {
@@ -225,6 +225,9 @@ impl Asked {
             machine: run.machine.to_owned(),
             because: error.to_string(),
         })?;
+        if let Asked::Moved(moved) = self {
+            told.preparing(|| queue.prepare(moved.verb, seed)).map_err(broken)?;
+        }
         let doing = match self {
             Asked::Launch(_) => "launching kernels",
             Asked::Moved(_) => "copying to a device or from it",

@@ -148,25 +148,33 @@ impl Queue {
         }
     }
 
-    /// Makes memory for a copy where there is none of its length and kind, puts bytes where it is to take them, which another `seed` makes
-    /// others, and other ones where it is to put them.
+    /// Makes memory for a copy where there is none of its length and kind.
     ///
     /// # Errors
     /// What SYCL or the system said.
-    pub(super) fn prepare(&mut self, moved: MovedByRuntime, seed: u64) -> Result<(), SyclError> {
-        let MovedByRuntime { verb, bytes, allocation, .. } = moved;
-        let bytes = bytes as usize;
+    pub(super) fn room(&mut self, moved: MovedByRuntime) -> Result<(), SyclError> {
+        let (bytes, allocation) = (moved.bytes as usize, moved.allocation);
         let kept = self.copies.take().filter(|copies| (copies.bytes, copies.allocation) == (bytes, allocation));
-        let copies = match kept {
+        self.copies = Some(match kept {
             Some(copies) => copies,
             None => self.copies_of(bytes, allocation)?,
-        };
-        let copies = self.copies.insert(copies);
+        });
+        Ok(())
+    }
+
+    /// Puts bytes where a copy is to take them, which another `seed` makes others, and other ones where it is to put them; there is
+    /// [`room`](Queue::room).
+    ///
+    /// # Errors
+    /// What SYCL said.
+    pub(super) fn prepare(&mut self, verb: Verb, seed: u64) -> Result<(), SyclError> {
         let (source, stale) = (seed.wrapping_mul(2), seed.wrapping_mul(2).wrapping_add(1));
         let (on_device, own) = if verb == Verb::Store { (stale, source) } else { (source, stale) };
-        pattern::fill(copies.own.bytes_mut(), on_device);
-        let at = copies.own.at();
-        self.once(Verb::Store, at, "filling memory of the device")?;
+        if let Some(copies) = &mut self.copies {
+            pattern::fill(copies.own.bytes_mut(), on_device);
+            let at = copies.own.at();
+            self.once(Verb::Store, at, "filling memory of the device")?;
+        }
         if let Some(copies) = &mut self.copies {
             pattern::fill(copies.own.bytes_mut(), own);
         }
