@@ -22,7 +22,13 @@ macro_rules! papers {
     };
 }
 
-papers!("tacc-tr-14-10", "aws-f1-write-combining", "rosta-virtex7-peer-to-peer", "hp-coherent-io", "sandia-oneapi-fpga");
+papers!(
+    "tacc-tr-14-10",
+    "aws-f1-write-combining",
+    "rosta-virtex7-peer-to-peer",
+    "hp-coherent-io",
+    "sandia-oneapi-fpga"
+);
 
 /// The experiment of this name.
 #[must_use]

@@ -78,7 +78,10 @@ pub const RULES: &[Rule] = &[
         name: "a_page_that_cannot_be_pinned_ends_one_transfer",
         check: Check::Platform(runtime::a_page_that_cannot_be_pinned_ends_one_transfer),
     },
-    Rule { name: "half_used_words_are_loaded_whole", check: Check::Platform(runtime::half_used_words_are_loaded_whole) },
+    Rule {
+        name: "half_used_words_are_loaded_whole",
+        check: Check::Platform(runtime::half_used_words_are_loaded_whole),
+    },
     Rule { name: "memcpy_makes_the_counted_stores", check: Check::Platform(memcpy_makes_the_counted_stores) },
     Rule { name: "loads_beat_dma_from_128_to_512_bytes", check: Check::Platform(loads_beat_dma_from_128_to_512_bytes) },
     Rule { name: "dma_beats_loads_from_1_kib", check: Check::Platform(dma_beats_loads_from_1_kib) },

@@ -79,7 +79,11 @@ pub(crate) fn what_is_not_aligned_is_not_moved_in_place(platform: &Platform) -> 
     let (mut in_place, mut staged) = (Vec::new(), Vec::new());
     for offset in [0_u32, 8, 16, 32, 48, 64, 128] {
         let platform = with(&broken, "runtime.buffer_offset_bytes", offset.into())?;
-        let list = if sample(&platform, 0, copy(Verb::Store, Allocation::Buffer)).is_err() { &mut in_place } else { &mut staged };
+        let list = if sample(&platform, 0, copy(Verb::Store, Allocation::Buffer)).is_err() {
+            &mut in_place
+        } else {
+            &mut staged
+        };
         list.push(offset);
     }
     let seen = format!("pinned and moved in place from {in_place:?} B in a page on, staged from {staged:?}");
@@ -88,7 +92,8 @@ pub(crate) fn what_is_not_aligned_is_not_moved_in_place(platform: &Platform) -> 
 
 fn unpinnable(platform: &Platform) -> Result<Platform, String> {
     let card = platform.card_name(0).unwrap_or("card");
-    let fault = format!("unpinnable@{card}:1").parse().map_err(|error: lanemark_platform::NoFault| error.to_string())?;
+    let fault =
+        format!("unpinnable@{card}:1").parse().map_err(|error: lanemark_platform::NoFault| error.to_string())?;
     platform.with_fault(fault).map_err(|error| error.to_string())
 }
 

@@ -132,6 +132,25 @@ pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Op
     Some(Prediction { issue_ns, delivered_ns: largest.ns, bound: largest.bound, lead, holds_for })
 }
 
+/// What a card needs from the store to its doorbell until the core knows of the end by a message.
+pub(crate) struct Rung {
+    pub(crate) known: Largest,
+    /// The least from one such to the next that what takes requests one at a time allows.
+    pub(crate) period_ns: f64,
+}
+
+/// The same of the only transfer of `call`, whose descriptors are fetched.
+pub(crate) fn rung(platform: &Platform, call: &DmaCall) -> Option<Rung> {
+    let asking = Asking::of(platform, call)?;
+    let entry = (asking.mailbox.ring, platform.dma.as_ref()?.descriptor_entry_bytes.value);
+    let asked = transfer::asked(platform, &call.transfer, 0, Some(entry), asking.notice())?;
+    let nothing = List { bound: Bound::StrongOrder, ns: 0.0, writes: 0, bytes: 0 };
+    let ns = asking.doorbell(&nothing)? + asked.known.ns;
+    let lead = if asked.is_open { 1.0 } else { asked.known.lead() };
+    let period_ns = asked.shared.iter().map(|shared| shared.period_ns).fold(0.0, f64::max);
+    Some(Rung { known: Largest::leading(asked.known.bound, ns, lead), period_ns })
+}
+
 /// Descriptors that the core writes to the card.
 struct List {
     bound: Bound,

@@ -4,7 +4,7 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
 //! and knows nothing of the simulator: where the two agree, that means something.
 //!
-//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs`, `handover.rs`, `kernel.rs` and
+//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs`, `handover.rs`, `kernel.rs`, `runtime.rs` and
 //! `dma_call.rs`, the terms they are made of in `costs.rs`, `path.rs` and `transfer/pools.rs`.
 
 #![forbid(unsafe_code)]
@@ -24,6 +24,7 @@ mod path;
 mod predict;
 mod queue;
 mod relay;
+mod runtime;
 mod store;
 mod transfer;
 

@@ -2,7 +2,7 @@
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
-use crate::{dma_call, handover, kernel, load, relay, store, transfer};
+use crate::{dma_call, handover, kernel, load, relay, runtime, store, transfer};
 use lanemark_machine::{
     Access, DmaCall, DriverCall, Fence, Holder, HostMemory, Lane, Op, Order, Plan, Socket, Span, Stream, Verb, Width,
 };
@@ -61,6 +61,10 @@ pub enum Bound {
     UnderWay,
     /// Additions of a sum, one after the other.
     Additions,
+    /// The runtime.
+    Runtime,
+    /// Kernels, one after the other.
+    Kernels,
 }
 
 impl Bound {
@@ -92,6 +96,8 @@ impl Bound {
             Bound::Interval => "steps of a kernel, an interval apart",
             Bound::UnderWay => "words under way over their latency",
             Bound::Additions => "additions of a row, one after the other",
+            Bound::Runtime => "the runtime",
+            Bound::Kernels => "kernels, one after the other",
         }
     }
 }
@@ -137,11 +143,12 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         return None;
     }
     let said = match plan.memory.socket {
-        Socket::Local => predict_warm(platform, plan)?,
-        Socket::Remote => predict_warm(&with_memory_farther_away(platform)?, plan)?,
+        Socket::Local => predict_from_core(platform, plan)?,
+        Socket::Remote => predict_from_core(&with_memory_farther_away(platform)?, plan)?,
     };
     // Formulas know of walks for what never stays known, and of no first ones; nor do those of calls know of any.
-    let calls = plan.lanes.iter().flat_map(|lane| &lane.body).any(|op| matches!(op, Op::Dma(_) | Op::Relay(_)));
+    let is_call = |op: &Op| matches!(op, Op::Dma(_) | Op::Relay(_) | Op::MovedByRuntime(_));
+    let calls = plan.lanes.iter().flat_map(|lane| &lane.body).any(is_call);
     let is_cold = platform.iommu.as_ref().is_some_and(Iommu::translates) && (plan.warmup_passes == 0 || calls);
     // Nor do the latter of lines that writes do not fill.
     let holds = platform.memory.as_ref().is_some_and(|memory| memory.partial_line_ns.value > Ticks::ZERO);
@@ -160,6 +167,26 @@ fn with_memory_farther_away(platform: &Platform) -> Option<Platform> {
     memory.read_ns.value += each_way * 2;
     memory.write_ns.value += each_way;
     Some(platform)
+}
+
+/// The same, if the plan's core is as far away as it is.
+fn predict_from_core(platform: &Platform, plan: &Plan) -> Option<Prediction> {
+    let distances = || plan.lanes.iter().map(|lane| platform.core_distance(lane.core));
+    let farthest = distances().max().filter(|farthest| *farthest > Ticks::ZERO);
+    let Some(distance) = farthest else { return predict_warm(platform, plan) };
+    // Formulas of several know of one distance only.
+    if plan.lanes.len() > 1 {
+        return None;
+    }
+    let mut platform = platform.clone();
+    platform.root_complex.core_round_trip_ns.value =
+        (platform.root_complex.core_round_trip_ns.value / 2 + distance) * 2;
+    // A message comes to the core when what was written before is seen.
+    let seen = platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.write_ns.value);
+    if let Some(driver) = &mut platform.driver {
+        driver.interrupt_ns.value = driver.interrupt_ns.value.max(seen) + distance;
+    }
+    predict_warm(&platform, plan)
 }
 
 /// The same, once all translations are known that stay so.
@@ -201,6 +228,8 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         [Op::Relay(relay)] => relay::predict(platform, relay, plan.passes),
         [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes, written_by),
         [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),
+        [Op::Launch(launch)] => runtime::launches(platform, launch, plan.passes),
+        [Op::MovedByRuntime(moved)] => runtime::copies(platform, moved, plan.passes),
         [Op::Driver(call)] => predict_driver(platform, call, plan.passes),
         _ => None,
     }

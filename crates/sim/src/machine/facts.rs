@@ -3,6 +3,7 @@
 use super::relay::CHANNELS;
 use crate::part::own_memory::disciplines;
 use crate::part::program::load_from;
+use crate::part::runtime::Spec;
 use lanemark_machine::{
     Access, Allocation, CacheFacts, Clockwork, DeviceKind, DmaFacts, Facts, Holder, Region, RegionKind, RuntimeFacts,
     Width,
@@ -84,7 +85,7 @@ fn relays_at(platform: &Platform) -> Option<BarOffset> {
 
 /// What programs can have done by the card; nothing is launched or copied without a section `[runtime]`.
 fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
-    let (runtime, ports) = (platform.runtime.as_ref(), super::compute::memory_ports(platform));
+    let (runtime, ports) = (Spec::new(platform), super::compute::memory_ports(platform));
     (runtime.is_some() || ports.is_some()).then(|| RuntimeFacts {
         kind: DeviceKind::Accelerator,
         is_emulated: false,

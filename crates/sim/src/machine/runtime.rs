@@ -12,8 +12,12 @@ const PIECE: usize = 4096;
 
 impl SimulatedMachine {
     fn runtime(&self, what: &str) -> Result<&Runtime, Unsupported> {
-        let because = "it simulates no runtime: its platform file has no section [runtime]";
-        self.platform.runtime.as_ref().ok_or_else(|| self.unsupported(what, because))
+        let because = "it simulates no runtime: that takes a section [runtime] of its platform file, and what its copies go through";
+        self.platform
+            .runtime
+            .as_ref()
+            .filter(|_| self.facts.runtime.is_some())
+            .ok_or_else(|| self.unsupported(what, because))
     }
 
     pub(super) fn check_launch(&self, launch: &Launch) -> Result<(), Unsupported> {

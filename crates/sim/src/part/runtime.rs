@@ -260,6 +260,7 @@ impl Command {
     }
 
     /// What the program does behind its last pass, when it has stamped the time: waits until the queue is empty.
+    #[must_use]
     pub fn drain(asked: &Asked, spec: &Spec, done: u64) -> Vec<Instruction> {
         let Asked::Copy(MovedByRuntime { told: Told::Finish, .. }, parts) = asked else { return Vec::new() };
         let mut all = vec![Instruction::Stamp];

@@ -1,0 +1,103 @@
+//! Do the formula and the simulation agree on what a program waits for that asks a runtime for launches and copies? As
+//! `crosscheck_calls.rs`, on drawn platforms with a drawn runtime, from any core.
+
+mod drawn;
+
+use drawn::{Random, platform_with_driver, set};
+use lanemark_machine::{Allocation, Arguments, Lane, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
+use lanemark_model::predict;
+use lanemark_platform::{Origin, Platform, preset};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+
+/// As in `crosscheck_transfers.rs`.
+const ROUNDING: f64 = 0.001;
+const CLEAR: f64 = 1.25;
+const AGREE: f64 = 0.02;
+
+fn platform(random: &mut Random) -> Platform {
+    let mut platform = platform_with_driver(random);
+    platform.msi_x = None;
+    platform.runtime = preset("card-stratix10mx").unwrap().unwrap().runtime;
+    platform.core.cores.value = random.pick(&[1, 2, 7, 64]);
+    platform.core.sockets.value = random.pick(&[1, 2]).min(platform.core.cores.value);
+    // One below the other: a core may be no less than a step farther than the next.
+    set(&mut platform, "root_complex.core_step_ns", random.pick(&[0.0, 0.5, 20.0]));
+    set(&mut platform, "root_complex.other_socket_ns", random.pick(&[0.0, 70.0]));
+    for (key, least, most) in [
+        ("submit_ns", 50.0, 10_000.0),
+        ("return_ns", 50.0, 10_000.0),
+        ("argument_ns", 0.0, 2000.0),
+        ("buffer_copy_ns", 0.0, 20_000.0),
+        ("usm_copy_ns", 0.0, 20_000.0),
+        ("finish_ns", 0.0, 1000.0),
+        ("event_ns", 0.0, 1000.0),
+        ("copy_line_ns", 1.0, 50.0),
+        ("kernel_start_ns", 10.0, 20_000.0),
+        ("kernel_end_ns", 10.0, 2000.0),
+        ("idle_entry_ns", 100.0, 20_000.0),
+        ("idle_exit_ns", 0.0, 20_000.0),
+    ] {
+        let value = random.between(least, most);
+        platform = platform.with(&format!("runtime.{key}"), value, Origin::Assumed("drawn".to_owned())).unwrap();
+    }
+    let chunk = random.pick(&[64, 1000, 4096, 65_536]);
+    set(&mut platform, "runtime.chunk_bytes", chunk as f64);
+    set(&mut platform, "runtime.staged_below_bytes", random.pick(&[0.0, 4096.0, 100_000.0]));
+    set(&mut platform, "runtime.buffer_offset_bytes", random.pick(&[0.0, 16.0, 4032.0]));
+    set(&mut platform, "runtime.clock_ghz", random.pick(&[0.0, 0.8, 2.0]));
+    platform
+}
+
+fn asked(random: &mut Random) -> Op {
+    let told = random.pick(&Told::ALL);
+    if random.below(3) == 0 {
+        let allocation = random.pick(&[Allocation::Buffer, Allocation::Device]);
+        let arguments = Arguments { count: random.below(5) as u32, allocation };
+        return Op::Launch(Launch { kernels: random.pick(&[1, 1, 2, 3, 50]), told, arguments });
+    }
+    let (verb, allocation) = (random.pick(&[Verb::Store, Verb::Load]), random.pick(&Allocation::ALL));
+    let bytes = random.pick(&[1, 64, 1000, 4096, 4097, 30_000, 80_000]);
+    Op::MovedByRuntime(MovedByRuntime { verb, bytes, told, allocation })
+}
+
+#[test]
+fn a_runtime_never_takes_less_than_the_formula_says_and_as_much_where_it_is_clear() {
+    let (mut clear, mut exact, mut wrong, drawn) = (0, 0, Vec::new(), 600_u32);
+    let random = &mut Random(31);
+    for number in 0..drawn {
+        let platform = platform(random);
+        let op = asked(random);
+        let core = random.below(u64::from(platform.core.cores.value)) as u32;
+        let plan = Plan {
+            lanes: vec![Lane { core, body: vec![op.clone()] }],
+            timeout: Ticks::whole_ns(1_000_000_000_000),
+            ..Plan::on_one_core(Vec::new(), random.pick(&[1, 1, 2, 5, 20]))
+        };
+        let said = predict(&platform, &plan).expect("there is a formula for what a runtime is asked for");
+        let mut samples = Samples::wanted(1);
+        SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+        let sample = samples.taken[0];
+        for (what, said_ns, simulated_ns) in
+            [("issue", said.issue_ns, sample.issue.as_ns()), ("delivered", said.delivered_ns, sample.delivered.as_ns())]
+        {
+            let is_clear = said.lead >= CLEAR;
+            let later = simulated_ns - said_ns;
+            clear += u32::from(is_clear);
+            exact += u32::from(later.abs() < 1.0);
+            let is_late = match &op {
+                Op::Launch(_) => is_clear && later > 1.0,
+                _ => is_clear && later > AGREE * said_ns,
+            };
+            if later < -ROUNDING * said_ns - 1.0 || is_late {
+                wrong.push(format!(
+                    "{number}: {what} {simulated_ns} ns, said {said_ns} ns, lead {}; {plan:?}",
+                    said.lead
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong, the first: {}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
+    println!("{clear} clear, {exact} of them to a nanosecond, of {}", 2 * drawn);
+    assert!(clear > drawn / 2, "only {clear} are clear");
+}

@@ -1,0 +1,271 @@
+//! What a program waits for that asks a runtime for launches or for a copy: a sum, as long as nothing overlaps.
+//!
+//! | part | takes |
+//! | --- | --- |
+//! | software | what the runtime and the driver cost, at the clock of the core |
+//! | doorbell | a core round trip for the core; half of it, the links down, the card's way in and a beat until the card has it |
+//! | kernels | each begins when it is rung for and the one before is over |
+//! | end of a kernel | the card's way out, the links up, the interrupt |
+//! | end of a part of a copy | as `dma_call.rs` says of a call whose descriptors are fetched |
+//! | waking | an idle core, if it waited for longer than it takes to become idle; handler and thread; none of it if it need not wait |
+//!
+//! A staged copy to the device overlaps what comes next: the core waits for it there.
+
+use crate::bounds::Largest;
+use crate::dma_call::{self, Rung};
+use crate::path::{Hop, Path};
+use crate::predict::{Bound, Prediction};
+use lanemark_machine::{
+    Allocation, Completion, Descriptors, DmaCall, Launch, MovedByRuntime, Partner, Pattern, Share, Told, Transfer,
+    Verb, Window,
+};
+use lanemark_platform::{Driver, Platform, RegionKind, Runtime};
+use lanemark_units::Ticks;
+
+/// The card behind the queue.
+const CARD: u32 = 0;
+/// Bytes of a line that a core copies, of a register and of a message.
+const LINE: u64 = 64;
+const REGISTER: u32 = 8;
+const MESSAGE: u32 = 4;
+/// Parts and passes that are added up one by one: from the second on, all but the last are alike.
+const TAKEN_APART: u64 = 4;
+
+/// Where it holds.
+const HOLDS_FOR: &str = "one program with one queue, nothing else on its links";
+
+/// What a core pays for.
+struct Core<'a> {
+    platform: &'a Platform,
+    runtime: &'a Runtime,
+    driver: &'a Driver,
+    round_trip_ns: f64,
+}
+
+impl<'a> Core<'a> {
+    fn of(platform: &'a Platform) -> Option<Core<'a>> {
+        let (runtime, driver) = (platform.runtime.as_ref()?, platform.driver.as_ref()?);
+        let half = Ticks(platform.root_complex.core_round_trip_ns.value.0 / 2);
+        Some(Core { platform, runtime, driver, round_trip_ns: 2.0 * half.as_ns() })
+    }
+
+    /// Software at its clock.
+    fn ns(&self, span: Ticks) -> f64 {
+        self.runtime.at_its_clock(self.platform, span).as_ns()
+    }
+
+    /// When it goes on that waits from `at` for what it is told of at `known`.
+    fn woken(&self, at: f64, known: f64) -> f64 {
+        if known <= at {
+            return at;
+        }
+        let is_idle = known - at > self.runtime.idle_entry_ns.value.as_ns();
+        let idle = if is_idle { self.runtime.idle_exit_ns.value.as_ns() } else { 0.0 };
+        known + idle + self.ns(self.driver.handler_ns.value + self.driver.wake_ns.value)
+    }
+}
+
+/// The formula's answer for `passes` times `launch`.
+pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Option<Prediction> {
+    let (kernels, core) = (f64::from(launch.kernels), Core::of(platform)?);
+    if launch.kernels == 0 || passes == 0 {
+        return None;
+    }
+    let runtime = core.runtime;
+    let buffers = if launch.arguments.allocation == Allocation::Buffer { launch.arguments.count } else { 0 };
+    let submit = core.ns(runtime.submit_ns.value) + core.ns(runtime.argument_ns.value) * f64::from(buffers);
+    let has_event = launch.told == Told::Event;
+    let event = if has_event { core.ns(runtime.event_ns.value) } else { 0.0 };
+    let finish = if has_event { 0.0 } else { core.ns(runtime.finish_ns.value) };
+    let (down, up) = (Path::down(platform, CARD)?, Path::up(platform, CARD)?);
+    let registers = platform.regions.iter().find(|region| region.kind.value == RegionKind::Registers)?;
+    let bell = platform.kernel_bell(CARD)?;
+    let header = |address: u64| if address >= 1 << 32 { 4 } else { 3 };
+    let beats = registers.beat_ns.value * u64::from(REGISTER.div_ceil(registers.beat_bytes.value));
+    let there = down.unloaded(header(bell.doorbell), REGISTER) + platform.endpoint.ingress_ns.value + beats;
+    let there = core.round_trip_ns / 2.0 + there.as_ns();
+    let kernel = (runtime.kernel_start_ns.value + runtime.kernel_end_ns.value).as_ns();
+    let back = platform.endpoint.egress_ns.value + up.unloaded(header(bell.message), MESSAGE);
+    let seen = platform.memory.as_ref()?.write_ns.value;
+    let told = back + core.driver.interrupt_ns.value.max(seen);
+    // When the card has each, and when the last of them is over that begins with it.
+    let pace = submit + core.round_trip_ns;
+    let rung = |nth: f64| nth * pace + submit + if nth + 1.0 == kernels { event } else { 0.0 };
+    let over = |nth: f64| rung(nth) + there + (kernels - nth) * kernel;
+    let last = rung(kernels - 1.0);
+    let over = [0.0, (kernels - 2.0).max(0.0), kernels - 1.0].map(over).into_iter().fold(0.0, f64::max);
+    let awake = core.woken(last + core.round_trip_ns, over + told.as_ns());
+    let ns = awake + core.ns(runtime.return_ns.value) + finish;
+    // What takes them one at a time may take longer than what comes between them.
+    let hop = |hop: &Hop, address, bytes| hop.pace(header(address), bytes);
+    let downstream = down.hops.iter().map(|one| hop(one, bell.doorbell, REGISTER)).max()?.max(beats);
+    let upstream = up.hops.iter().map(|one| hop(one, bell.message, MESSAGE)).max()?;
+    let memory = platform.memory.as_ref()?.write_tlp_ns.value;
+    let upstream = upstream.max(platform.root_complex.request_ns.value).max(memory);
+    let is_alone = launch.kernels == 1 && passes == 1;
+    let is_clear = is_alone || downstream.as_ns() < pace.min(ns) && upstream.as_ns() < kernel.max(pace).min(ns);
+    let software = kernels * submit + event + finish + core.ns(runtime.return_ns.value);
+    let bound = Largest::of([
+        (Bound::Runtime, software),
+        (Bound::Kernels, kernels * kernel),
+        (Bound::StrongOrder, kernels * core.round_trip_ns),
+        (Bound::Interrupt, told.as_ns()),
+    ]);
+    let (ns, lead) = (ns * passes as f64, if is_clear { f64::INFINITY } else { 1.0 });
+    Some(Prediction { issue_ns: ns, delivered_ns: ns, bound: bound.bound, lead, holds_for: HOLDS_FOR })
+}
+
+/// What a copy is made of.
+struct Copying<'a> {
+    core: Core<'a>,
+    is_store: bool,
+    is_staged: bool,
+    /// Whether the program goes on before it is over.
+    is_early: bool,
+    parts: u64,
+    /// Of all parts but the last, and of that.
+    part: Part,
+    last: Part,
+    /// Before the first part and behind the last.
+    before_ns: f64,
+    leave_ns: f64,
+    returns_ns: f64,
+}
+
+/// One part of a copy.
+struct Part {
+    copy_ns: f64,
+    build_ns: f64,
+    rung: Rung,
+}
+
+/// Where a core is in copies, and when what it asked for last is known to be over.
+#[derive(Clone, Copy)]
+struct At {
+    ns: f64,
+    known_ns: Option<f64>,
+}
+
+/// The formula's answer for `passes` times `asked`.
+pub(crate) fn copies(platform: &Platform, asked: &MovedByRuntime, passes: u64) -> Option<Prediction> {
+    if asked.bytes == 0 || passes == 0 {
+        return None;
+    }
+    let copying = Copying::of(platform, asked)?;
+    let mut at = At { ns: 0.0, known_ns: None };
+    let mut pass_ns = 0.0;
+    for _ in 0..passes.min(TAKEN_APART) {
+        let next = copying.pass(at);
+        (pass_ns, at) = (next.ns - at.ns, next);
+    }
+    let more_ns = passes.saturating_sub(TAKEN_APART) as f64 * pass_ns;
+    let core = &copying.core;
+    let over_ns = match at.known_ns {
+        Some(known_ns) if copying.is_early => core.woken(at.ns, known_ns) + copying.returns_ns,
+        _ => at.ns,
+    };
+    let finish = if asked.told == Told::Finish { core.ns(core.runtime.finish_ns.value) } else { 0.0 };
+    let (issue_ns, delivered_ns) = (at.ns + more_ns, over_ns + finish + more_ns);
+    let software = copying.before_ns + copying.leave_ns + copying.returns_ns + finish;
+    let parts = copying.parts as f64;
+    let terms = [
+        (Bound::Runtime, software + parts * copying.part.copy_ns),
+        (copying.part.rung.known.bound, parts * copying.part.rung.known.ns),
+    ];
+    let bound = Largest::of(terms).bound;
+    let all = [&copying.part, &copying.last];
+    let is_clear = all.iter().all(|part| part.rung.period_ns < part.rung.known.ns);
+    let lead = all.iter().map(|part| part.rung.known.lead()).fold(f64::INFINITY, f64::min);
+    let lead = if is_clear { lead } else { 1.0 };
+    Some(Prediction { issue_ns, delivered_ns, bound, lead, holds_for: HOLDS_FOR })
+}
+
+impl<'a> Copying<'a> {
+    fn of(platform: &'a Platform, asked: &MovedByRuntime) -> Option<Copying<'a>> {
+        let core = Core::of(platform)?;
+        let (runtime, driver, bytes) = (core.runtime, core.driver, asked.bytes);
+        let offset = if asked.allocation == Allocation::Host { 0 } else { runtime.buffer_offset_bytes.value };
+        let is_own = matches!(asked.allocation, Allocation::Buffer | Allocation::Device);
+        let is_pinned = is_own && runtime.is_in_place(bytes);
+        let is_staged = asked.allocation == Allocation::Mapped || is_own && !is_pinned;
+        let longest = if is_own && is_staged { bytes.min(runtime.chunk_bytes.value) } else { bytes };
+        let parts = bytes.div_ceil(longest);
+        let place = if is_staged { (offset + bytes).next_multiple_of(Runtime::PAGE_BYTES) } else { offset };
+        let part = |bytes| Part::of(&core, asked.verb, place, bytes, is_staged);
+        let pages = if is_pinned { Runtime::pages(offset, bytes) } else { 0 };
+        let (copy, calls) = match asked.allocation {
+            Allocation::Buffer => (runtime.buffer_copy_ns.value, 1.0),
+            Allocation::Mapped => (runtime.buffer_copy_ns.value, 2.0),
+            Allocation::Device | Allocation::Host => (runtime.usm_copy_ns.value, 1.0),
+        };
+        let event = if asked.told == Told::Event { core.ns(runtime.event_ns.value) } else { 0.0 };
+        let lines = if asked.allocation == Allocation::Buffer { bytes.div_ceil(LINE) } else { 0 };
+        let copy = core.ns(copy) + core.ns(runtime.buffer_line_ns.value) * lines as f64;
+        let library = core.ns(runtime.submit_ns.value) * calls + copy + event;
+        let half = core.ns(driver.call_ns.value) / 2.0;
+        Some(Copying {
+            is_store: asked.verb == Verb::Store,
+            is_staged,
+            is_early: is_staged && asked.verb == Verb::Store && asked.told == Told::Finish,
+            parts,
+            part: part(longest)?,
+            last: part(bytes - longest * (parts - 1))?,
+            before_ns: library + half + core.ns(driver.pin_page_ns.value) * pages as f64,
+            leave_ns: half + core.ns(driver.unpin_page_ns.value) * pages as f64,
+            returns_ns: core.ns(runtime.return_ns.value),
+            core,
+        })
+    }
+
+    /// Until the program goes on, from `at`.
+    fn pass(&self, mut at: At) -> At {
+        at.ns += self.before_ns;
+        let (mut part_ns, firsts) = (0.0, (self.parts - 1).min(TAKEN_APART));
+        for _ in 0..firsts {
+            let next = self.through(at, &self.part);
+            (part_ns, at) = (next.ns - at.ns, next);
+        }
+        let more_ns = (self.parts - 1 - firsts) as f64 * part_ns;
+        at = At { ns: at.ns + more_ns, known_ns: at.known_ns.map(|known_ns| known_ns + more_ns) };
+        at = self.through(at, &self.last);
+        if let Some(known_ns) = at.known_ns.filter(|_| !self.is_early) {
+            at = At { ns: self.core.woken(at.ns, known_ns), known_ns: None };
+        }
+        at.ns += self.leave_ns + if self.is_early { 0.0 } else { self.returns_ns };
+        at
+    }
+
+    /// One part of it.
+    fn through(&self, at: At, part: &Part) -> At {
+        let wait = |ns, known_ns: Option<f64>| known_ns.map_or(ns, |known_ns| self.core.woken(ns, known_ns));
+        let brought = wait(at.ns, at.known_ns) + if self.is_store { part.copy_ns } else { 0.0 };
+        let bell = brought + part.build_ns;
+        let (goes_on, known_ns) = (bell + self.core.round_trip_ns, bell + part.rung.known.ns);
+        if self.is_staged && self.is_store {
+            return At { ns: goes_on, known_ns: Some(known_ns) };
+        }
+        let copy_ns = if self.is_store { 0.0 } else { part.copy_ns };
+        At { ns: self.core.woken(goes_on, known_ns) + copy_ns, known_ns: None }
+    }
+}
+
+impl Part {
+    fn of(core: &Core<'_>, verb: Verb, place: u64, bytes: u64, is_staged: bool) -> Option<Part> {
+        // What a program stores, its card reads.
+        let of_card = if verb == Verb::Store { Verb::Load } else { Verb::Store };
+        let window = Window { offset: place, len: bytes, pattern: Pattern::Sequential };
+        let (partner, under_way) = (Partner::Host, None);
+        let transfer = Transfer { card: CARD, verb: of_card, partner, bytes, count: 1, window, under_way };
+        let (descriptors, completion) = (Descriptors::Fetched, Completion::Interrupt);
+        let call = DmaCall { transfer, channel: 0, share: Share::List, descriptors, completion };
+        let block = u64::from(core.platform.dma.as_ref()?.descriptor_bytes.value);
+        let start = core.platform.memory.as_ref()?.address_bytes.value + place;
+        let blocks = (start + bytes - 1) / block - start / block + 1;
+        let lines = if is_staged { bytes.div_ceil(LINE) } else { 0 };
+        Some(Part {
+            copy_ns: core.ns(core.runtime.copy_line_ns.value) * lines as f64,
+            build_ns: core.ns(core.driver.build_descriptor_ns.value) * blocks as f64,
+            rung: dma_call::rung(core.platform, &call)?,
+        })
+    }
+}
