@@ -51,9 +51,11 @@ fn drawn_card(random: &mut Random) -> Platform {
 /// Rows of drawn lengths, none of them too, with columns anywhere.
 fn matrix(random: &mut Random) -> Csr {
     let (rows, longest) = (random.pick(&[1, 7, 100, 2000]), random.pick(&[1, 5, 40]));
+    // Now and then next to all rows are empty.
+    let every = random.pick(&[1, 1, 1, 60]);
     let mut starts = vec![0_u32];
     for _ in 0..rows {
-        let entries = random.below(longest + 1) as u32;
+        let entries = if starts.len() % every == 0 { random.below(longest + 1) as u32 } else { 0 };
         starts.push(starts.last().unwrap() + entries);
     }
     let entries = *starts.last().unwrap() as usize;
@@ -103,7 +105,7 @@ fn no_kernel_is_faster_than_its_bound_and_where_one_leads_it_is_nearly_all() {
         worst = worst.max(ratio);
         if said.lead >= 4.0 {
             (clear, worst_clear) = (clear + 1, worst_clear.max(ratio));
-            assert!(ratio < 2.0, "case {number}: {ratio}, {said:?}");
+            assert!(ratio < 1.5, "case {number}: {ratio}, {said:?}");
         }
         if !bounds.contains(&said.bound) {
             bounds.push(said.bound);

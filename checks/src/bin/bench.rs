@@ -14,6 +14,8 @@ mod fabric;
 mod host;
 #[path = "bench/iotlb.rs"]
 mod iotlb;
+#[path = "bench/kernels.rs"]
+mod kernels;
 #[path = "bench/lend.rs"]
 mod lend;
 #[path = "bench/runtime.rs"]
@@ -69,6 +71,7 @@ fn main() {
         ("doctor", &doctor),
         ("iotlb", &iotlb::iotlb),
         ("lend", &lend::lend),
+        ("kernels", &kernels::kernels),
         ("host", &host::host),
         ("runtime", &runtime::runtime),
         ("program", &program),

@@ -14,6 +14,7 @@ mod fake_card;
 mod folder;
 mod gate;
 mod json;
+mod kernels;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod real_card;
 mod recover;

@@ -159,7 +159,7 @@ fn made(columns: u32, starts: Vec<u32>, column_of: Vec<u32>, values: Vec<f64>) -
     Csr::new(columns, starts, column_of, values).unwrap_or_else(|wrong| unreachable!("made by this file: {wrong}"))
 }
 
-/// A number that looks like any other, the same for the same place (SplitMix64, Steele, Lea and Flood, OOPSLA 2014).
+/// A number that looks like any other, the same for the same place (`SplitMix64`, Steele, Lea and Flood, OOPSLA 2014).
 fn mixed(place: u64) -> u64 {
     let mut bits = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -77,7 +77,7 @@ pub(crate) fn predict(platform: &Platform, work: &Work, passes: u64) -> Option<P
     let card = Card::new(platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
     let largest = match work {
         Work::StreamCopy(copy) if copy.nonsense().is_none() => stream_copy(&card, copy),
-        Work::Spmv(spmv) if spmv.kernels > 0 && spmv.ports_each > 0 => multiply(&card, spmv)?,
+        Work::Spmv(spmv) if spmv.kernels > 0 && spmv.ports_each > 0 => multiply(&card, spmv),
         _ => return None,
     }
     .times(passes as f64, 0.0);
@@ -105,7 +105,7 @@ fn stream_copy(card: &Card, copy: &StreamCopy) -> Largest {
     ])
 }
 
-fn multiply(card: &Card, spmv: &Spmv) -> Option<Largest> {
+fn multiply(card: &Card, spmv: &Spmv) -> Largest {
     let blocks = spmv.blocks();
     let mut held = vec![0.0_f64; card.ports as usize];
     // The least that is before the first word of a port and behind the last one.
@@ -129,40 +129,50 @@ fn multiply(card: &Card, spmv: &Spmv) -> Option<Largest> {
     }
     let shared = held.iter().zip(before.iter().zip(&behind)).filter(|(held, _)| **held > 0.0);
     let by_port = shared.map(|(held, (before, behind))| (Bound::Port, before + held + behind));
-    Some(Largest::of(by_port.chain(alone)))
+    let largest = Largest::of(by_port.chain(alone));
+    // Where values come in more bursts than columns, some of them stay for both ways, and no term knows how many.
+    let is_blurred = largest.bound == Bound::UnderWay && !comes_with_its_column(card);
+    if is_blurred { largest.blurred() } else { largest }
+}
+
+/// Whether a value is always asked for when its column is.
+fn comes_with_its_column(card: &Card) -> bool {
+    card.words.elements(Array::Columns.bytes()) == card.words.elements(Array::Values.bytes())
 }
 
 /// The least time before the first word of this array is asked for, and from its last one through the port to the end of all.
 fn around(card: &Card, array: Array) -> (f64, f64) {
     let step = card.interval;
     match array {
-        // A row needs where it begins and where it ends.
-        Array::RowStarts => (step, 0.0),
+        Array::RowStarts | Array::Y => (step, 0.0),
         Array::Columns => (step + card.latency(), card.read + card.latency() + card.last()),
         Array::Values => (step + card.latency(), card.read + card.last()),
         Array::X => (step + 2.0 * card.latency(), card.read + card.last()),
-        Array::Y => (step, 0.0),
     }
 }
 
 /// What a kernel takes, however fast its ports.
-fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [(Bound, f64); 4] {
+fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [(Bound, f64); 5] {
     let starts = &spmv.matrix.row_starts()[rows.start as usize..=rows.end as usize];
     let in_row = card.interval.max(card.addition);
-    let (mut steps, mut added) = (0, 0.0);
+    let (mut steps, mut steps_to_last, mut added) = (0_u64, 0_u64, 0.0);
     for pair in starts.windows(2) {
         let entries = u64::from(pair[1] - pair[0]);
         steps += entries.max(1);
+        steps_to_last = if entries > 0 { steps } else { steps_to_last };
         added += card.interval + in_row * entries.saturating_sub(1) as f64;
     }
     let entries = words[Array::X.index()];
     let (first, last) = if entries > 0 { around(card, Array::X) } else { (0.0, card.last()) };
-    let most = [Array::RowStarts, Array::Columns, Array::Values, Array::X].map(|array| words[array.index()]);
-    let under_way = most.map(|words| card.under_way(words)).into_iter().fold(0.0, f64::max);
-    // The last step issues, and then its column and its element of x come.
+    // A value that comes with its column stays until its element of x has come, too.
+    let ways = if comes_with_its_column(card) { 2.0 } else { 1.0 };
+    let under_way = [Array::RowStarts, Array::Columns, Array::X].map(|array| card.under_way(words[array.index()]));
+    let under_way = under_way.into_iter().fold(ways * card.under_way(words[Array::Values.index()]), f64::max);
+    // The first step waits for its row; behind the last one with an entry, its column and its element of x come.
     let ways = if entries > 0 { 3.0 * card.latency() } else { 0.0 };
     [
-        (Bound::Interval, card.interval * steps as f64 + ways + card.last()),
+        (Bound::Interval, card.interval * steps as f64 + card.latency() + card.last()),
+        (Bound::Interval, card.interval * steps_to_last as f64 + ways + card.last()),
         (Bound::Additions, added + ways + card.last() - if entries > 0 { card.interval } else { 0.0 }),
         (Bound::UnderWay, under_way + card.last()),
         (Bound::UnderWay, if entries > 0 { first + card.latency() + last - card.read } else { 0.0 }),
@@ -174,18 +184,18 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
 pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
     let (memory, kernel) = (platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
     let card = Card::new(memory, kernel);
-    let (bytes, word) = (memory.port_bytes.value, memory.word_ns.value.as_ns());
+    let (width, time) = (memory.port_bytes.value, memory.word_ns.value.as_ns());
     match work {
         Work::StreamCopy(copy) => {
             let ports = copy.ports;
-            let rate = Rate::from_bytes_per_s(f64::from(ports) * f64::from(bytes) * 1e9 / word)?;
-            Some(Ceiling { rate, because: format!("{ports} ports x {bytes} B / {word} ns") })
+            let rate = Rate::from_bytes_per_s(f64::from(ports) * f64::from(width) * 1e9 / time)?;
+            Some(Ceiling { rate, because: format!("{ports} ports x {width} B / {time} ns") })
         }
         Work::Spmv(spmv) => {
             let words: u64 = spmv.blocks().iter().flat_map(|rows| spmv.words(rows, card.words)).sum();
             let ports = u64::from(spmv.kernels).saturating_mul(spmv.ports_each.into()).min(card.ports.into());
-            let rate = work.bytes() as f64 * ports as f64 * 1e9 / (words as f64 * word);
-            let because = format!("{words} words of {bytes} B through {ports} ports, {word} ns each");
+            let rate = work.bytes() as f64 * ports as f64 * 1e9 / (words as f64 * time);
+            let because = format!("{words} words of {width} B through {ports} ports, {time} ns each");
             Some(Ceiling { rate: Rate::from_bytes_per_s(rate)?, because })
         }
     }

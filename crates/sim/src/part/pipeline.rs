@@ -54,7 +54,9 @@ pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort], are_shared:
     if are_shared {
         in_order(kernels, ports);
     } else {
-        kernels.iter_mut().for_each(|kernel| kernel.run_until(ports, Ticks::NEVER));
+        for kernel in kernels.iter_mut() {
+            kernel.run_until(ports, Ticks::NEVER);
+        }
     }
     kernels.iter().map(Pipeline::ended).max().unwrap_or(Ticks::ZERO)
 }

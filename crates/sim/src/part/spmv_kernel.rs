@@ -5,8 +5,8 @@
 //! Three loops hang on each other. One goes over where rows end. The next one goes over entries, an interval apart and not before the end of
 //! their row is known, and has their columns and values loaded. The last one asks for an element of `x` when the column has come, an
 //! interval apart, and adds the product when value and element are there and the addition before is over; sums of rows are gathered
-//! until they are a burst to store. A unit that goes over an array in order asks for a burst at its first element, when it has room for all of its
-//! words; a word's room is free when the last entry that needs it has used it. A row without entries is a step of its own.
+//! until they are a burst to store. No loop is ahead of the one before it. A unit that goes over an array in order asks for a burst at its first element, when it has room for all of its
+//! words; the room of a burst is free when the last entry that needs it has used it. A row without entries is a step of its own.
 
 use crate::part::memory_port::MemoryPort;
 use crate::part::pipeline::{Pipeline, Spec};
@@ -56,18 +56,32 @@ struct Unit {
     /// Behind the last element it has asked for, and behind the last that came.
     asked: u64,
     here: u64,
-    /// When each word came, and when it was used.
+    /// When each word came.
     came: Latest,
+    /// When the last of each burst was used, how many of them were, and behind the last element of the next one.
     used: Latest,
+    used_bursts: u64,
+    use_end: u64,
 }
 
 impl Unit {
     fn new(spec: &Spec, array: Array, port: usize, elements: u64) -> Unit {
         let shift = spec.words.elements(array.bytes()).trailing_zeros();
-        let times = Latest::of(spec.unit_words + spec.burst_words);
         let (burst, room) = (spec.burst_words << shift, spec.unit_words);
-        let (came, used) = (times.clone(), times);
-        Unit { port, shift, elements, burst, room, asked_at: Ticks::NEVER, asked: 0, here: 0, came, used }
+        Unit {
+            port,
+            shift,
+            elements,
+            burst,
+            room,
+            asked_at: Ticks::NEVER,
+            asked: 0,
+            here: 0,
+            came: Latest::of(spec.unit_words + spec.burst_words),
+            used: Latest::of(spec.unit_words / spec.burst_words + 2),
+            used_bursts: 0,
+            use_end: burst.min(elements),
+        }
     }
 
     /// Whether it has to ask before this element is issued.
@@ -75,10 +89,21 @@ impl Unit {
         element == self.asked && element < self.elements
     }
 
-    /// The word that must have been used before there is room for the next burst; none where there is room as it is.
-    fn makes_room(&self) -> Option<u64> {
-        let last = ((self.asked + self.burst).min(self.elements) - 1) >> self.shift;
-        last.checked_sub(self.room)
+    /// Until when there is room for the next burst, by those that were used; and if they are not yet, behind which element they end.
+    fn room_at(&self) -> Result<Ticks, u64> {
+        let words = ((self.asked + self.burst).min(self.elements) - 1) >> self.shift;
+        let Some(word) = words.checked_sub(self.room) else { return Ok(Ticks::ZERO) };
+        let burst = (word << self.shift) / self.burst;
+        if burst < self.used_bursts { Ok(self.used.at(burst)) } else { Err((burst + 1) * self.burst) }
+    }
+
+    /// Its elements before this one have been used.
+    fn use_up_to(&mut self, behind: u64, at: Ticks) {
+        if behind == self.use_end {
+            self.used.set(self.used_bursts, at);
+            self.used_bursts += 1;
+            self.use_end = (self.use_end + self.burst).min(self.elements);
+        }
     }
 
     /// Asks for the next burst.
@@ -124,11 +149,12 @@ pub struct SpmvKernel {
     entry_at: Ticks,
     /// Behind the entry that it waits for because a unit has no room; 0 where it does not.
     waits_for: u64,
-    /// When it issued rows without entries that are not added yet.
-    empty_at: VecDeque<Ticks>,
-    /// Of the last: its row, where that begins and ends, its entry, when it asked for `x`, when it added, and when each of the latest
-    /// entries was added.
+    /// When it issued the first step of each row that the last loop has not begun.
+    begun: VecDeque<Ticks>,
+    /// Of the last: its row, whether that has begun, where it begins and ends, its entry, when it asked for `x`, when it added, and when each of
+    /// the latest entries was added.
     sum_row: u32,
+    is_begun: bool,
     sum_begin: u64,
     sum_end: u64,
     sum_entry: u64,
@@ -175,15 +201,16 @@ impl SpmvKernel {
             entry: 0,
             entry_at: Ticks::ZERO,
             waits_for: 0,
-            empty_at: VecDeque::new(),
+            begun: VecDeque::new(),
             sum_row: 0,
+            is_begun: false,
             sum_begin: 0,
             sum_end: 0,
             sum_entry: 0,
             sum: 0.0,
             x_at: Ticks::ZERO,
             added_at: Ticks::ZERO,
-            added: Latest::of(spec.unit_words),
+            added: Latest::of(spec.unit_words + spec.burst_words),
             sums: VecDeque::new(),
             y: Vec::with_capacity(count as usize),
             ended: Ticks::ZERO,
@@ -216,19 +243,13 @@ impl SpmvKernel {
         if self.starts.asked_at == Ticks::NEVER && self.starts.asked < self.starts.elements {
             self.issue_starts();
         }
-        if !self.empty_at.is_empty() {
-            self.end_empty_rows();
-        }
+        self.begin_sums();
     }
 
     fn issue_starts(&mut self) {
         let mut at = self.starts_at + self.spec.interval;
-        if let Some(word) = self.starts.makes_room() {
-            if (word + 1) << self.starts.shift > self.starts_used {
-                return;
-            }
-            at = at.max(self.starts.used.at(word));
-        }
+        let Ok(room_at) = self.starts.room_at() else { return };
+        at = at.max(room_at);
         let first = self.starts.asked;
         self.starts.ask(at);
         self.starts_at = at + self.spec.interval * (self.starts.asked - first - 1);
@@ -253,11 +274,11 @@ impl SpmvKernel {
             }
             self.entry_at = at;
             if begins {
-                self.starts.used.set(end >> self.starts.shift, at);
+                self.starts.use_up_to(end + 1, at);
                 self.starts_used = end + 1;
+                self.begun.push_back(at);
             }
             if is_empty {
-                self.empty_at.push_back(at);
                 self.begin_row();
                 continue;
             }
@@ -293,25 +314,30 @@ impl SpmvKernel {
             if !unit.has_to_ask(self.entry) {
                 continue;
             }
-            let Some(word) = unit.makes_room() else { continue };
-            let behind = (word + 1) << unit.shift;
-            if behind > self.sum_entry {
-                self.waits_for = behind;
-                return None;
+            match unit.room_at() {
+                Ok(room_at) => at = at.max(room_at),
+                Err(behind) => {
+                    self.waits_for = behind;
+                    return None;
+                }
             }
-            at = at.max(unit.used.at(word));
         }
         Some(at)
     }
 
-    /// Ends rows without entries that the second loop has issued.
-    fn end_empty_rows(&mut self) {
-        while self.sum_end == self.sum_entry
-            && self.sum_row < self.count()
-            && let Some(at) = self.empty_at.pop_front()
+    /// Begins the next row that the second loop has issued; rows without entries end at once.
+    fn begin_sums(&mut self) {
+        while !self.is_begun
+            && let Some(at) = self.begun.pop_front()
         {
-            self.added_at = (self.added_at + self.spec.interval).max(at);
-            self.end_row();
+            if self.sum_end == self.sum_entry {
+                self.added_at = (self.added_at + self.spec.interval).max(at);
+                self.end_row();
+            } else {
+                // No entry before its own step was issued.
+                self.x_at = self.x_at.max(at.since(self.spec.interval));
+                self.is_begun = true;
+            }
         }
     }
 
@@ -319,6 +345,7 @@ impl SpmvKernel {
         self.y.push(self.sum);
         self.sum = 0.0;
         self.sum_row += 1;
+        self.is_begun = false;
         (self.sum_begin, self.sum_end) = (self.sum_end, self.end_of(self.sum_row));
         let elements = u64::from(self.spec.words.elements(Array::Y.bytes()));
         let burst = self.spec.burst_words * elements;
@@ -334,9 +361,9 @@ impl SpmvKernel {
         self.columns.here.min(self.values.here)
     }
 
-    /// When `x` is asked for the next entry; never where its column has not come.
+    /// When `x` is asked for the next entry; never where its row has not begun or its column has not come.
     fn x_asked_at(&self) -> Ticks {
-        if self.sum_entry >= self.here() {
+        if !self.is_begun || self.sum_entry >= self.here() {
             return Ticks::NEVER;
         }
         let came = self.columns.came.at(self.sum_entry >> self.columns.shift);
@@ -352,14 +379,14 @@ impl SpmvKernel {
         if self.waits_for > self.sum_entry {
             stop = stop.min(self.waits_for);
         }
-        while self.sum_entry < stop {
-            let end = self.sum_end.min(stop);
+        while self.is_begun && self.sum_entry < stop {
+            let end = self.sum_end.min(stop).min(self.columns.use_end).min(self.values.use_end);
             if !self.add_to_row(port, before, end) {
                 return;
             }
             if end == self.sum_end {
                 self.end_row();
-                self.end_empty_rows();
+                self.begin_sums();
                 if let Some((at, _)) = self.sums.front().filter(|_| !self.is_alone) {
                     before = before.min(*at);
                 }
@@ -377,24 +404,30 @@ impl SpmvKernel {
         let mut step = if first == self.sum_begin { interval } else { in_row };
         let (mut x_at, mut added_at, mut sum) = (self.x_at, self.added_at, self.sum);
         let (columns, values, x) = (&mut self.columns, &mut self.values, self.x.as_slice());
+        // All of one length, and said so here: then no place in them is looked at twice.
+        let added = self.added.times.as_mut_slice();
+        let (length, mask) = (added.len(), added.len().wrapping_sub(1));
+        let (column_came, value_came) = (&columns.came.times[..length], &values.came.times[..length]);
+        let (column_shift, value_shift) = (columns.shift, values.shift);
+        let room = self.spec.unit_words;
         let mut entry = first;
         for (column, value) in entries {
-            let came = columns.came.at(entry >> columns.shift);
-            let room = self.added.at(entry.wrapping_sub(self.spec.unit_words));
-            let at = (x_at + interval).max(came).max(room);
+            let column_came = column_came[(entry >> column_shift) as usize & mask];
+            let room_at = added[entry.wrapping_sub(room) as usize & mask];
+            let at = (x_at + interval).max(column_came).max(room_at);
             if at >= before {
                 break;
             }
             x_at = at;
-            let came = port.load(at, 1).max(values.came.at(entry >> values.shift));
-            added_at = (added_at + step).max(came);
+            let value_came = value_came[(entry >> value_shift) as usize & mask];
+            added_at = (added_at + step).max(port.load(at, 1).max(value_came));
             step = in_row;
-            self.added.set(entry, added_at);
-            columns.used.set(entry >> columns.shift, at);
-            values.used.set(entry >> values.shift, added_at);
+            added[entry as usize & mask] = added_at;
             sum += value * x[*column as usize];
             entry += 1;
         }
+        columns.use_up_to(entry, x_at);
+        values.use_up_to(entry, added_at);
         (self.x_at, self.added_at, self.sum, self.sum_entry) = (x_at, added_at, sum, entry);
         entry == end
     }
@@ -428,7 +461,7 @@ impl Pipeline for SpmvKernel {
                 let is_first = self.starts.here == 0;
                 self.starts.load(ports);
                 if is_first {
-                    self.starts.used.set(0, self.starts.came.at(0));
+                    self.starts.use_up_to(1, self.starts.came.at(0));
                 }
             } else if self.columns.asked_at == other {
                 self.columns.load(ports);
@@ -442,5 +475,56 @@ impl Pipeline for SpmvKernel {
 
     fn ended(&self) -> Ticks {
         self.ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::{memory_port, pipeline};
+    use lanemark_compute::PortWords;
+
+    fn ns(ns: u64) -> Ticks {
+        Ticks::whole_ns(ns)
+    }
+
+    /// When rows of these lengths have been multiplied, by ports of their own or one for all.
+    fn multiplied(lengths: &[u32], ports: [usize; 5]) -> Ticks {
+        let memory = memory_port::Spec { word: ns(2), read: ns(10), turnaround: ns(0) };
+        let words = PortWords { port_bytes: 8, keeps: false };
+        let (interval, depth, addition) = (ns(1), ns(5), ns(4));
+        let spec = Spec { interval, depth, addition, unit_words: 8, burst_words: 1, words };
+        let mut starts = vec![0];
+        lengths.iter().for_each(|length| starts.push(starts[starts.len() - 1] + length));
+        let entries = starts[lengths.len()];
+        let values = (0..entries).map(|entry| f64::from(entry) + 1.0).collect();
+        let matrix = Arc::new(Csr::new(1, starts, vec![0; entries as usize], values).unwrap());
+        let x = Arc::new(vec![2.0]);
+        let is_alone = ports == [0, 1, 2, 3, 4];
+        let rows = 0..lengths.len() as u32;
+        let mut kernels = [SpmvKernel::new(spec, Arc::clone(&matrix), Arc::clone(&x), rows, ports, is_alone)];
+        let ended = pipeline::run(&mut kernels, &mut vec![MemoryPort::new(memory); 5], false);
+        assert_eq!(kernels[0].y(), matrix.times(&x));
+        ended
+    }
+
+    #[test]
+    fn an_entry_waits_for_row_column_element_and_the_addition_before() {
+        let own = [0, 1, 2, 3, 4];
+        // Its row ends where the second start says, here at 15; column and value at 27, x at 39; stored from 44 to 46.
+        assert_eq!(multiplied(&[1], own), ns(46));
+        // The next entry of the row is added 4 ns later, of another row when its element has come, at 41.
+        assert_eq!(multiplied(&[2], own), ns(50));
+        assert_eq!(multiplied(&[1, 1], own), ns(48));
+        // A row without entries is stored, and waits for nobody but its place.
+        assert_eq!(multiplied(&[0], own), ns(15 + 5 + 2));
+        assert_eq!(multiplied(&[], own), ns(0));
+    }
+
+    #[test]
+    fn arrays_behind_one_port_wait_for_each_other() {
+        // Column and value are asked for at 15 at once: the value comes 2 ns later, and does not count beside x.
+        assert_eq!(multiplied(&[1], [0; 5]), ns(46));
+        assert!(multiplied(&[40], [0; 5]) > multiplied(&[40], [0, 1, 2, 3, 4]));
     }
 }

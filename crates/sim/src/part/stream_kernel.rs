@@ -174,3 +174,43 @@ impl Pipeline for StreamKernel {
         self.ended
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::{memory_port, pipeline};
+    use lanemark_compute::PortWords;
+
+    fn ns(ns: u64) -> Ticks {
+        Ticks::whole_ns(ns)
+    }
+
+    /// When a copy of so many words is over, one of 8 B a step; a port of that width takes 2 ns for one.
+    fn copied(words: u64, unit_words: u64, burst_words: u64, turnaround: Ticks) -> Ticks {
+        let memory = memory_port::Spec { word: ns(2), read: ns(10), turnaround };
+        let words_of = PortWords { port_bytes: 8, keeps: false };
+        let (interval, depth, addition) = (ns(1), ns(5), ns(1));
+        let spec = Spec { interval, depth, addition, unit_words, burst_words, words: words_of };
+        let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 8 * words, stride_bytes: 8, vector_words: 1 };
+        let mut kernels = [StreamKernel::new(spec, copy, 0, (1..=words).collect())];
+        let ended = pipeline::run(&mut kernels, &mut [MemoryPort::new(memory)], false);
+        assert!(kernels[0].copied().iter().copied().eq(1..=words));
+        ended
+    }
+
+    #[test]
+    fn each_word_is_stored_when_it_has_come_and_the_port_is_free() {
+        // Asked for at 1, here at 13, made, stored from 18 to 40; the second one is made at 15, and stored from 40 on.
+        assert_eq!(copied(1, 8, 1, ns(20)), ns(40));
+        assert_eq!(copied(2, 8, 1, ns(20)), ns(62));
+        // Of one burst the bus is turned round once: here at 13 and 15, stored from 20 on.
+        assert_eq!(copied(2, 8, 2, ns(20)), ns(20 + 20 + 4));
+    }
+
+    #[test]
+    fn a_unit_with_room_for_one_word_waits_for_each() {
+        // Two have come at 13 and 15, or the second one, asked for when the first is made, at 25.
+        assert_eq!(copied(2, 8, 1, ns(0)), ns(22));
+        assert_eq!(copied(2, 1, 1, ns(0)), ns(25 + 5 + 2));
+    }
+}

@@ -1,0 +1,52 @@
+//! Sparse matrices multiplied by simulated kernels, beside the same by a plain loop.
+
+use super::{ROUNDS, row};
+use lanemark_compute::{Generated, Spmv, Work};
+use lanemark_machine::{Compute, Machine, Op, Plan, Samples, Told};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+const CARD: &str = include_str!("../../../../platforms/card-gen5-x16.toml");
+/// 32 ports and kernels, of numbers of the right order.
+const KERNELS: &str = r#"
+[device_memory]
+ports = { value = 32, assumed = "two stacks of memory" }
+port_bytes = { value = 32, assumed = "256 bits" }
+word_ns = { value = 2.5, assumed = "400 MHz" }
+read_ns = { value = 300, assumed = "the order of such memories" }
+[kernel]
+clock_ghz = { value = 0.3, assumed = "the order of such kernels" }
+"#;
+
+/// One kernel of a port and of four, and eight of them, on neighbours near each other and anywhere.
+pub fn kernels() {
+    let Ok(card) = Platform::parse("kernels.toml", &format!("{CARD}{KERNELS}")) else { return };
+    for made in [Generated::Poisson(512), Generated::Random { rows: 100_000, each: 25 }] {
+        let matrix = Arc::new(made.matrix());
+        let entries = f64::from(matrix.entries());
+        let x = vec![1.5; matrix.columns() as usize];
+        for (kernels, ports_each) in [(1, 1), (1, 4), (8, 4)] {
+            let Ok(mut machine) = SimulatedMachine::new(&card) else { return };
+            let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+            let plan = Plan::on_one_core(vec![Op::Compute(Compute { work, told: Told::Finish })], 1);
+            let mut simulated = Vec::new();
+            let mut plain = Vec::new();
+            for _ in 0..ROUNDS {
+                let start = Instant::now();
+                let mut samples = Samples::wanted(1);
+                if let Err(error) = machine.run(&plan, &mut samples) {
+                    return eprintln!("{error}");
+                }
+                simulated.push(entries / start.elapsed().as_secs_f64() / 1e6);
+                let start = Instant::now();
+                black_box(matrix.times(black_box(&x)));
+                plain.push(entries / start.elapsed().as_secs_f64() / 1e6);
+            }
+            row(&format!("kernels: {made}, {kernels} of {ports_each} ports, M non-zeros/s (wanted: 100)"), simulated);
+            row("  baseline: a plain loop over the same matrix", plain);
+        }
+    }
+}
