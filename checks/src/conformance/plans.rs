@@ -2,7 +2,7 @@
 
 use lanemark_machine::{
     Access, BlockCopy, Channel, Clock, Discipline, DriverCall, Facts, Fence, Handover, Holder, KernelCall, Lane, Lend,
-    Means, Op, Order, Plan, Region, RegionKind, Span, Stream, Verb, Width,
+    Means, Op, Order, Placement, Plan, Region, RegionKind, Span, Stream, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -126,6 +126,7 @@ pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
         ("no lane", with(|plan| plan.lanes.clear())),
         ("no pass", with(|plan| plan.passes = 0)),
         ("a core too many", no_such_core),
+        ("a thread that nobody holds", with(|plan| plan.placement = Placement::Unpinned)),
         ("two lanes on one core", with(|plan| plan.lanes.push(plan.lanes[0].clone()))),
     ];
     let Some(region) = facts.storage() else { return plans };

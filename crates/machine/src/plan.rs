@@ -2,7 +2,7 @@
 
 use crate::{
     Access, Channel, Clock, Compute, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Launch, Lend,
-    MovedByRuntime, OnChannels, Relay, Transfer, Width, WriteRead,
+    MovedByRuntime, OnChannels, Placement, Relay, Transfer, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -15,6 +15,8 @@ use lanemark_units::{BarOffset, MemoryType, Ticks};
 pub struct Plan {
     /// What each core does. Lane 0 is the one whose timestamps count.
     pub lanes: Vec<Lane>,
+    /// Whether they are held on their cores.
+    pub placement: Placement,
     /// What lane 0 does before the first timestamp of each sample and before its warm-up; not timed. A
     /// destination is made cold here.
     pub before: Vec<Op>,
@@ -34,6 +36,7 @@ impl Plan {
     pub fn on_one_core(body: Vec<Op>, passes: u64) -> Plan {
         Plan {
             lanes: vec![Lane { core: 0, body }],
+            placement: Placement::Pinned,
             before: Vec::new(),
             passes,
             warmup_passes: 0,

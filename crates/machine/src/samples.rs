@@ -136,6 +136,9 @@ pub struct Samples {
     pub dropped: Dropped,
     /// Those, in the order they were taken, each with how many of `taken` came before it.
     pub disturbed: Vec<(usize, Sample, Disturbance)>,
+    /// The system's number of the processor on which each of both ended, in the order they were taken; empty where the machine
+    /// does not tell.
+    pub cpus: Vec<u32>,
     /// What lane 0 waited for; empty where the machine cannot see it.
     pub waits: Vec<Wait>,
     /// What crossed the link; `None` where the machine cannot see it.
@@ -172,6 +175,7 @@ impl Samples {
             taken: Vec::with_capacity(wanted),
             dropped: Dropped::default(),
             disturbed: Vec::new(),
+            cpus: Vec::new(),
             waits: Vec::new(),
             traffic: None,
             links: Vec::new(),
@@ -231,6 +235,7 @@ impl Samples {
         self.taken.clear();
         self.dropped = Dropped::default();
         self.disturbed.clear();
+        self.cpus.clear();
         self.spent = Ticks::ZERO;
         self.waits.clear();
         self.traffic = None;

@@ -2,7 +2,7 @@
 
 use crate::loaded;
 use crate::predict::{Prediction, predict};
-use lanemark_machine::{Facts, Machine, MachineError, Op, Plan, Sample, Samples, Unsupported};
+use lanemark_machine::{Facts, Machine, MachineError, Op, Placement, Plan, Sample, Samples, Unsupported};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
@@ -30,6 +30,10 @@ impl FormulaMachine {
     fn ask(&self, plan: &Plan) -> Result<Prediction, Unsupported> {
         if let Some(lane) = plan.lanes.iter().find(|lane| lane.core >= self.facts.cores) {
             return Err(self.unsupported(format!("core {}", lane.core), format!("it has {}", self.facts.cores)));
+        }
+        if plan.placement == Placement::Unpinned {
+            let because = "a formula knows no system that would move it".to_owned();
+            return Err(self.unsupported("a thread that is not pinned".to_owned(), because));
         }
         for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
             let Op::Stream(stream) = op else { continue };

@@ -21,8 +21,8 @@ use crate::part::program::stored_bytes;
 use crate::steady::Search;
 use lanemark_machine::{
     Cause, Confirmed, Direction, DmaCall, Facts, Lane, LinkUse, Machine, MachineError, Mishap, Moved, OnChannels, Op,
-    Order, Partner, Pattern, Plan, Region, Sample, Samples, Span, Steady, Together, Trace, Traffic, Transfer,
-    Unsupported, Verb, Wait, WriteRead,
+    Order, Partner, Pattern, Placement, Plan, Region, Sample, Samples, Span, Steady, Together, Trace, Traffic,
+    Transfer, Unsupported, Verb, Wait, WriteRead,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::Ticks;
@@ -491,6 +491,9 @@ impl Machine for SimulatedMachine {
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
         if plan.lanes.is_empty() || plan.passes == 0 {
             return Err(self.unsupported("an empty plan", "there is nothing to time"));
+        }
+        if plan.placement == Placement::Unpinned {
+            return Err(self.unsupported("a thread that is not pinned", "here is no system that would move it"));
         }
         for (place, lane) in plan.lanes.iter().enumerate() {
             if lane.core >= self.facts.cores {

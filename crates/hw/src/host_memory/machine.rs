@@ -14,6 +14,7 @@ use crate::x86::c_library::c_library;
 use crate::x86::copy::{Blocks, routine};
 use crate::x86::copy_table::CopyTable;
 use crate::x86::cpu::Cpu;
+use crate::x86::disturbance::Company;
 use crate::x86::exchange::Exchange;
 use crate::x86::flush::flush_lines;
 use crate::x86::handover::{disciplines, routine as handover};
@@ -339,6 +340,7 @@ impl Machine for HostMemory {
             timer,
             plan,
             cpu: self.cpus[ask.core],
+            company: Company::Nobody,
             passes_per_look: ask.passes_per_look,
             delivery: Delivery::Drained,
             interrupted: &interrupted,

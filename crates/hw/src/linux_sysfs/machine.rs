@@ -9,6 +9,7 @@ use super::window::Window;
 use super::{CardError, Kind};
 use crate::x86::ask::{Ask, Work};
 use crate::x86::buffer::Buffer;
+use crate::x86::disturbance::Company;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::allowed_cpus;
@@ -254,6 +255,7 @@ impl Machine for CardMachine {
             timer,
             plan,
             cpu: self.cpus[ask.core],
+            company: Company::Nobody,
             passes_per_look: ask.passes_per_look,
             delivery,
             interrupted: &interrupted,

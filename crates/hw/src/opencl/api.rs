@@ -7,7 +7,9 @@
 use super::OpenClError;
 use libloading::Library;
 use opencl_sys::cl_function_types;
+use std::ffi::{CStr, c_void};
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 /// Names under which the loader is looked for.
@@ -111,5 +113,21 @@ impl Api {
             Ok((_, api)) => Ok(*api),
             Err(error) => Err(error.clone()),
         }
+    }
+}
+
+impl Api {
+    /// The path of the library that is the loader; `None` if the system does not tell.
+    pub(super) fn loader(&self) -> Option<String> {
+        let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+        let function = self.platforms as *const c_void;
+        // SAFETY: it is asked about the address of a function, and fills all of what it is given if it gives anything but 0.
+        let found = unsafe { (libc::dladdr(function, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }?;
+        if found.dli_fname.is_null() {
+            return None;
+        }
+        // SAFETY: the name of a library that stays loaded.
+        let name = unsafe { CStr::from_ptr(found.dli_fname) };
+        Some(name.to_string_lossy().into_owned())
     }
 }

@@ -25,6 +25,10 @@ pub struct Device {
     pub name: String,
     /// The runtime's name.
     pub platform: String,
+    /// The version of OpenCL that the runtime has, and what its vendor adds.
+    pub platform_version: String,
+    /// The path of the library that found the runtime; `None` if the system does not tell.
+    pub loader: Option<String>,
     /// The version of OpenCL that the device has, and what its vendor adds.
     pub version: String,
     /// The version of the driver.
@@ -78,11 +82,15 @@ impl Device {
         let api = Api::loaded()?;
         let (mut devices, mut refused) = (Vec::new(), Vec::new());
         for platform in platforms(&api)? {
-            let name = text(|len, into, used| {
-                // SAFETY: `text` gives room for `len` bytes, and a place for how many there are.
-                unsafe { (api.platform_info)(platform, cl::CL_PLATFORM_NAME, len, into, used) }
-            });
+            let about = |what| {
+                text(|len, into, used| {
+                    // SAFETY: `text` gives room for `len` bytes, and a place for how many there are.
+                    unsafe { (api.platform_info)(platform, what, len, into, used) }
+                })
+            };
+            let name = about(cl::CL_PLATFORM_NAME);
             let name = name.unwrap_or_else(|error| format!("a runtime without a name ({error})"));
+            let version = about(cl::CL_PLATFORM_VERSION).unwrap_or_else(|error| format!("unknown ({error})"));
             let mut refuse = |error: OpenClError| refused.push(format!("{name}: {error}"));
             // One that is broken does not hide the others.
             let ids = of_platform(&api, platform).unwrap_or_else(|error| {
@@ -91,7 +99,7 @@ impl Device {
             });
             for device in ids {
                 let id = Id { device, platform };
-                match Device::of(&api, id, devices.len(), &name) {
+                match Device::of(&api, id, devices.len(), [&name, &version]) {
                     Ok(device) => devices.push(device),
                     Err(error) => refuse(error),
                 }
@@ -100,7 +108,7 @@ impl Device {
         if devices.is_empty() { Err(OpenClError::nothing(refused)) } else { Ok((devices, refused)) }
     }
 
-    fn of(api: &Api, id: Id, number: usize, platform: &str) -> Result<Device, OpenClError> {
+    fn of(api: &Api, id: Id, number: usize, [platform, platform_version]: [&str; 2]) -> Result<Device, OpenClError> {
         let text = |what| id.text(api, what);
         let bits = id.number(api, cl::CL_DEVICE_TYPE)?;
         let name = text(cl::CL_DEVICE_NAME)?;
@@ -110,6 +118,8 @@ impl Device {
             is_emulated: [&name, platform].iter().any(|text| text.to_lowercase().contains("emulat")),
             name,
             platform: platform.to_owned(),
+            platform_version: platform_version.to_owned(),
+            loader: api.loader(),
             version: text(cl::CL_DEVICE_VERSION)?,
             driver: text(cl::CL_DRIVER_VERSION)?,
             kind: match bits {

@@ -1,6 +1,7 @@
 //! Where the timestamps are not written: another processor architecture, another system.
 
 use super::OpenClError;
+use super::device::Device;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,6 +21,18 @@ impl OpenClMachine {
     pub fn open(_number: usize, _interrupted: Arc<AtomicBool>) -> Result<OpenClMachine, OpenClError> {
         let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
         Err(OpenClError::System(format!("its timestamps are written for x86-64 Linux, and this is {arch} {os}")))
+    }
+
+    /// There is none.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        match self.never {}
+    }
+
+    /// There are none.
+    #[must_use]
+    pub fn cpus(&self) -> &[usize] {
+        match self.never {}
     }
 }
 

@@ -11,6 +11,7 @@ use super::workers;
 use crate::interpreter::interpreter;
 use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
+use crate::x86::disturbance::Company;
 use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
@@ -28,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// - **Plans:** one lane whose pass is one [`Launch`], so many launches of a kernel that does nothing, and then a wait; one
 ///   [`MovedByRuntime`], a copy between memory of the program and memory of the device; or one [`Compute`], kernels that compute, each of
 ///   one work item and with a queue of its own. A kernel is given its arguments anew before each launch of a [`Launch`], within its time. The
-///   calling thread is held on the core of the lane; the threads of the runtime are where the system puts them.
+///   calling thread is held on the core of the lane, or on none if the plan says so; the threads of the runtime are where the system puts them.
 /// - **Times:** the time-stamp counter, as in [`HostMemory`](crate::HostMemory). What a launch takes is what the program waits for; how long the
 ///   device works on it nobody asks.
 /// - **Timeout:** a call into a runtime cannot be called back. Samples are taken by a thread of their own; if it gets no
@@ -36,7 +37,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   is refused.
 /// - **Confirmed:** of copies, how many bytes of the last one were where it was to bring them; of kernels that compute, how many bytes of
 ///   results were right. They differ from run to run.
-/// - **Dropped:** samples that the system disturbed, as in `HostMemory`.
+/// - **Dropped:** samples that the system disturbed, as in `HostMemory`; but a core that the runtime's own threads take for as long as
+///   they run is no disturbance: the launch asked for it.
 ///
 /// ```no_run
 /// use lanemark_hw::opencl::OpenClMachine;
@@ -49,6 +51,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct OpenClMachine {
     facts: Facts,
+    device: Device,
     /// The system's numbers of the cores a plan may name.
     cpus: Vec<usize>,
     timer: Timer,
@@ -82,6 +85,7 @@ impl OpenClMachine {
         let cpus = allowed_cpus().map_err(|error| OpenClError::System(error.to_string()))?;
         Ok(OpenClMachine {
             facts: facts(&device, &queue, cpus.len()),
+            device,
             cpus,
             timer: Timer::checked(cpu.tsc_hz),
             queue: Arc::new(Mutex::new(queue)),
@@ -90,6 +94,18 @@ impl OpenClMachine {
             has_double,
             runs: 0,
         })
+    }
+
+    /// The device, as its runtime describes it.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The system's numbers of the cores that a plan may name, in the order in which it counts them.
+    #[must_use]
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
     }
 
     /// What a plan asks the runtime for, and the core that is to call for it.
@@ -113,6 +129,7 @@ impl OpenClMachine {
                 timer,
                 plan: &plan,
                 cpu,
+                company: Company::OwnThreads,
                 // A look takes 20 to 40 ns and a launch at least a microsecond.
                 passes_per_look: 1,
                 delivery: Delivery::Drained,

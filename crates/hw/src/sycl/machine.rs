@@ -6,6 +6,7 @@ use super::queue::Queue;
 use crate::interpreter::interpreter;
 use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
+use crate::x86::disturbance::Company;
 use crate::x86::pin::{allowed_cpus, usable_cores};
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
@@ -176,6 +177,7 @@ impl Machine for SyclMachine {
                 timer,
                 plan: &plan,
                 cpu,
+                company: Company::OwnThreads,
                 // A look takes 20 to 40 ns and a launch at least a microsecond.
                 passes_per_look: 1,
                 delivery: Delivery::Drained,

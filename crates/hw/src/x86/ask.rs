@@ -8,8 +8,8 @@ use super::routine::Shape;
 use super::timer::Timer;
 use crate::Destination;
 use lanemark_machine::{
-    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, Handover, KernelCall, Lane, Lend, Op, Order, Plan,
-    Span, Stream, Verb, Width,
+    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, Handover, KernelCall, Lane, Lend, Op, Order,
+    Placement, Plan, Span, Stream, Verb, Width,
 };
 
 /// What a way in can be asked: what its machine says about itself, and how slow its slowest access is.
@@ -137,6 +137,9 @@ impl Ask {
     pub(crate) fn of(plan: &Plan, ability: &Ability<'_>) -> Result<Ask, Refusal> {
         if plan.passes == 0 {
             return Err(Refusal::new("a plan of 0 passes", "a sample with nothing in it measures the timer"));
+        }
+        if plan.placement == Placement::Unpinned {
+            return Err(Refusal::new("a thread that is not pinned", "its caches would be those of any core"));
         }
         let facts = ability.facts;
         for lane in &plan.lanes {

@@ -1,10 +1,10 @@
 //! The samples of one run: the thread held on its core, passes numbered, each sample watched and judged.
 
-use super::disturbance::Watch;
+use super::disturbance::{Company, Watch};
 use super::pin::Pin;
 use super::sample::{Delivery, Ending, Limits, Stamps};
 use super::timer::{EmptySample, Timer};
-use lanemark_machine::{MachineError, Plan, Samples};
+use lanemark_machine::{MachineError, Placement, Plan, Samples};
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,8 +17,10 @@ pub(crate) struct Run<'a> {
     pub(crate) timer: Timer,
     /// What is run.
     pub(crate) plan: &'a Plan,
-    /// The system's number of the core.
+    /// The system's number of the core, where the plan holds its thread on one.
     pub(crate) cpu: usize,
+    /// Whom it may lose its core to.
+    pub(crate) company: Company,
     /// See [`Limits`].
     pub(crate) passes_per_look: u64,
     /// What tells that stores were delivered.
@@ -62,7 +64,12 @@ impl Run<'_> {
         mut job: impl FnMut(&Limits<'_>, u64, u64) -> Result<Stamps, MachineError>,
     ) -> Result<Left, MachineError> {
         let Run { timer, plan, passes_per_look, interrupted, .. } = *self;
-        let _pin = Pin::to(self.cpu).map_err(|error| self.os("holding the thread on its core", error))?;
+        let _pin = match plan.placement {
+            Placement::Pinned => {
+                Some(Pin::to(self.cpu).map_err(|error| self.os("holding the thread on its core", error))?)
+            }
+            Placement::Unpinned => None,
+        };
         let timeout_cycles = timer.cycles(plan.timeout);
         let limits = Limits { timeout_cycles, passes_per_look, interrupted, delivery: self.delivery };
         // An empty sample stores nothing, so that there is nothing to read back: a round trip stays in `delivered`.
@@ -77,25 +84,29 @@ impl Run<'_> {
         };
         let mut last = next;
         let counting = |error| self.os("asking how often the core was taken away", error);
-        let mut watch = Watch::new(timer).map_err(counting)?;
+        let mut watch = Watch::new(timer, plan.placement, self.company).map_err(counting)?;
         let mut take = |first: u64, passes: u64| {
             if interrupted.load(Ordering::Relaxed) {
                 return Err(MachineError::Interrupted { machine: self.machine.to_owned() });
             }
             watch.before().map_err(counting)?;
             let stamps = job(&limits, first, passes)?;
-            let disturbance = watch.after().map_err(counting)?;
+            let (disturbance, cpu) = watch.after().map_err(counting)?;
             last = first.wrapping_add(passes).wrapping_sub(1);
             self.judge(&stamps, passes, &limits, doing)?;
-            Ok((stamps, disturbance))
+            Ok((stamps, disturbance, cpu))
         };
         while samples.wants_more() {
             before();
             if plan.warmup_passes > 0 {
                 take(next, plan.warmup_passes)?;
             }
-            let (stamps, disturbance) = take(next.wrapping_add(plan.warmup_passes), plan.passes)?;
+            let (stamps, disturbance, cpu) = take(next.wrapping_add(plan.warmup_passes), plan.passes)?;
             samples.keep(timer.sample(&stamps, empty), disturbance);
+            // Where nobody else may run on its core, it is the plan's.
+            if self.company == Company::OwnThreads {
+                samples.cpus.push(cpu);
+            }
             // What replaces a dropped sample has its numbers, so that the last of all is the last one meant.
             if disturbance.is_none() || self.numbering == Numbering::Messages {
                 next = next.wrapping_add(plan.warmup_passes).wrapping_add(plan.passes);

@@ -3,7 +3,9 @@
 #![allow(dead_code)] // Each test binary uses its part.
 
 use crate::stage;
-use lanemark_machine::{Access, DriverCall, Fence, HostMemory, Lane, Machine, Op, Plan, Span, Stream, Verb, Width};
+use lanemark_machine::{
+    Access, DriverCall, Fence, HostMemory, Lane, Machine, Op, Placement, Plan, Span, Stream, Verb, Width,
+};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Ticks};
@@ -83,6 +85,7 @@ pub fn plan(random: &mut Random, machine: &SimulatedMachine) -> Plan {
     Plan {
         before: Vec::new(),
         lanes,
+        placement: Placement::Pinned,
         passes: 1 + random.below(4),
         warmup_passes: random.below(2),
         memory: HostMemory::default(),
