@@ -115,7 +115,19 @@ pub fn fit(
     parameters: &[Parameter],
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<Fit, FitError> {
-    solve_within(parameters, residuals, LeaveOneOut::Searched)
+    fit_told(parameters, residuals, &mut |_, _| {})
+}
+
+/// As [`fit`], and `told` hears how many searches are over and of how many, when that is known and whenever one is.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_told(
+    parameters: &[Parameter],
+    residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+    told: &mut dyn FnMut(usize, usize),
+) -> Result<Fit, FitError> {
+    solve_within(parameters, residuals, LeaveOneOut::Searched, told)
 }
 
 /// As [`fit`], for many data: without each datum in turn, one step is taken from the best values instead of a
@@ -127,7 +139,7 @@ pub fn fit_many(
     parameters: &[Parameter],
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<Fit, FitError> {
-    solve_within(parameters, residuals, LeaveOneOut::OneStep)
+    solve_within(parameters, residuals, LeaveOneOut::OneStep, &mut |_, _| {})
 }
 
 /// How the values without one datum are found.
@@ -141,6 +153,7 @@ fn solve_within(
     parameters: &[Parameter],
     mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
     leave_one_out: LeaveOneOut,
+    told: &mut dyn FnMut(usize, usize),
 ) -> Result<Fit, FitError> {
     for parameter in parameters {
         if !(parameter.low <= parameter.start && parameter.start <= parameter.high) {
@@ -156,13 +169,19 @@ fn solve_within(
     if data < parameters.len() {
         return Err(FitError::TooFewData { data, parameters: parameters.len() });
     }
+    // One for the values, and one without each datum.
+    let searches = if data > parameters.len() { data + 1 } else { 1 };
+    told(0, searches);
     let least = if leave_one_out == LeaveOneOut::OneStep { data as f64 * SMALL * SMALL } else { 0.0 };
     let (values, left, jacobian) = search(parameters, start, &mut evaluate, None, (GAIN, least))?;
-    let without = |skipped: usize| match leave_one_out {
-        LeaveOneOut::Searched => {
-            search(parameters, values.clone(), &mut evaluate, Some(skipped), (GAIN, 0.0)).map(|found| found.0)
+    let without = |skipped: usize| {
+        told(skipped + 1, searches);
+        match leave_one_out {
+            LeaveOneOut::Searched => {
+                search(parameters, values.clone(), &mut evaluate, Some(skipped), (GAIN, 0.0)).map(|found| found.0)
+            }
+            LeaveOneOut::OneStep => Ok(one_step(parameters, &values, &left, &jacobian, skipped)),
         }
-        LeaveOneOut::OneStep => Ok(one_step(parameters, &values, &left, &jacobian, skipped)),
     };
     let ranges = ranges(&values, left.len(), without)?;
     Ok(judged(parameters, &values, left, &jacobian, ranges))
@@ -408,6 +427,19 @@ mod tests {
         assert!((fit.found[0].value - 10.0).abs() < 1e-6 && (fit.found[1].value - 3.0).abs() < 1e-6, "{fit:?}");
         assert!(fit.inseparable.is_empty() && fit.unseen.is_empty());
         assert!(fit.residuals.iter().all(|residual| residual.abs() < 1e-6));
+    }
+
+    #[test]
+    fn whoever_waits_is_told_of_each_search_that_is_over() {
+        let data = &[(1.0, 13.0), (2.0, 16.0), (5.0, 25.0), (9.0, 37.0)];
+        let told_of = |start: &[Parameter], data| {
+            let mut told = Vec::new();
+            fit_told(start, line(data), &mut |done, of| told.push((done, of))).unwrap();
+            told
+        };
+        let two = [parameter("fixed", 1.0, 0.0, 100.0), parameter("slope", 1.0, 0.0, 100.0)];
+        assert_eq!(told_of(&two, data), [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5)]);
+        assert_eq!(told_of(&two, &data[..2]), [(0, 1)], "without either of them there is nothing to search for");
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod whole;
 pub use apart::what_tells;
 pub use fill::{FillError, Filled, Measured, fill_in};
 pub use held_out::{Errors, Verdict};
-pub use least_squares::{Fit, FitError, Found, Parameter, fit, fit_many};
+pub use least_squares::{Fit, FitError, Found, Parameter, fit, fit_many, fit_told};
 pub use loose::Loose;
 pub use of_record::{OfRecord, OfRecordError};
 pub use table::{HEADER, Row, Table, TableError};
