@@ -122,11 +122,33 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
     }
     let answers = record["answers"].as_array().unwrap();
     let launches: Vec<&Value> = answers.iter().filter(|answer| answer["question"] == "launch_latency").collect();
-    let ways: Vec<(&str, &str)> = launches
-        .iter()
-        .map(|answer| (answer["way"]["access"].as_str().unwrap(), answer["way"]["through"].as_str().unwrap()))
-        .collect();
-    assert_eq!(ways, [("finish", "launch_1"), ("event", "launch_1"), ("finish", "launch_100")]);
+    for (told, through) in [("finish", "launch_1"), ("event", "launch_1"), ("finish", "launch_100")] {
+        let of = |through: &str| {
+            let is = |answer: &&&Value| answer["way"]["access"] == told && answer["way"]["through"] == through;
+            launches.iter().filter(is).map(|answer| &answer["detail"]["caller"]).collect::<Vec<_>>()
+        };
+        let pinned: Vec<u64> = of(through).iter().map(|caller| caller["core"].as_u64().unwrap()).collect();
+        assert!(pinned[0] == 0 && pinned.is_sorted() && pinned.len() <= 12, "{pinned:?}");
+        assert!(
+            of(through).iter().all(|caller| caller["cpus"].as_array().unwrap().len() == 1),
+            "each on one processor"
+        );
+        let free = of(&format!("{through}_unpinned"));
+        assert!(free.len() == 1 && free[0]["core"].is_null() && !free[0]["cpus"].as_array().unwrap().is_empty());
+    }
+    for answer in &launches {
+        let raw = &answer["raw"][0];
+        assert_eq!(raw["cpu"].as_array().unwrap().len(), raw["round"].as_array().unwrap().len(), "{answer}");
+    }
+    let runtime = &target["runtime"];
+    assert_eq!((&runtime["device_kind"], &runtime["is_emulated"]), (&"cpu".into(), &false.into()));
+    assert_eq!(runtime["software"]["platform_name"], "Portable Computing Language");
+    assert!(runtime["software"]["driver_version"].as_str().unwrap().starts_with("3.1"), "{runtime}");
+    assert!(runtime["software"]["loader_library"].as_str().unwrap().contains("libOpenCL.so"), "{runtime}");
+    for fact in ["processor", "sockets", "governors", "idle_states", "load_before", "load_after"] {
+        let fact = &record["host"][fact];
+        assert!(fact.get("value").is_some() || fact["unseen"].is_string(), "{fact}");
+    }
     let is_rate = |answer: &Value| ["transfer", "many_small_few_large"].contains(&answer["question"].as_str().unwrap());
     for answer in answers {
         let quantity = if is_rate(answer) { "bandwidth" } else { "cost" };
@@ -142,6 +164,44 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
         skipped.len() > 10
             && skipped.iter().all(|one| one["because"].as_str().unwrap().contains("no function of PCIe"))
     );
+}
+
+#[test]
+fn a_core_that_is_named_is_called_from_and_no_other_and_one_that_is_not_there_is_left_out_with_the_reason() {
+    let launches = ["--on", "opencl:0", "--question", "launch_latency", "--json", "--cores"];
+    let asked = |cores| record(&on_pocl(&[&launches[..], &[cores]].concat()));
+    let one = asked("0");
+    let answers = one["answers"].as_array().unwrap();
+    assert_eq!(answers.len(), 6, "three ways from core 0, and from none");
+    let far = asked("9999");
+    assert_eq!(far["answers"].as_array().unwrap().len(), 3, "from none");
+    assert_eq!(far["skipped"][0]["what"], "core 9999");
+    let output = on_pocl(&["--on", "opencl:0", "--question", "launch_latency", "--cores", "none"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("or say all"), "{}", said(&output));
+    let output = on_pocl(&["--on", "opencl:0", "--question", "transfer", "--cores", "0"]);
+    assert_eq!(output.status.code(), Some(77), "{}", said(&output));
+    assert!(said(&output).contains("--cores is about the thread that calls a runtime"), "{}", said(&output));
+}
+
+#[test]
+fn a_page_and_a_table_show_launches_by_core_and_say_that_it_is_no_card() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("r.html");
+    let output = on_pocl(&["--on", "opencl:0", "--question", "launch_latency", "--html", page.to_str().unwrap()]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    for words in [
+        "opencl:0 (real, CPU device, no card): ",
+        "from core",
+        "unpinned",
+        "p99",
+        "no card: the device is the processor itself",
+    ] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let page = fs::read_to_string(page).unwrap();
+    assert_eq!(page.matches("<svg class=\"callers\"").count(), 3);
+    assert!(page.contains("real, CPU device, no card"));
 }
 
 #[test]

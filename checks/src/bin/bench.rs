@@ -59,7 +59,7 @@ fn main() {
     // `make bench` takes all of them; a name as an argument, one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 13] = [
+    let all: [(&str, &dyn Fn()); 14] = [
         // First: its peak of memory is that of the program so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),

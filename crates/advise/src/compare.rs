@@ -1,6 +1,6 @@
 //! What changed between two records, as far as it can be told from chance.
 
-use lanemark_record::{Alone, Answer, Change, Comparison, Interval, Pair, Record, Summary, TargetKind};
+use lanemark_record::{Alone, Answer, Change, Comparison, Interval, Pair, Record, Runtime, Summary, TargetKind};
 
 /// Why two records cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +72,7 @@ pub enum Incomparable {
     },
 }
 
-/// Pairs the answers of two records by question, way, size and alignment, and by the target's name unless each record
+/// Pairs the answers of two records by question, way, size, alignment and cores, and by the target's name unless each record
 /// has one target only; what was asked twice is paired in order.
 ///
 /// The ratio of a pair is that of the median times of a pass, second over first, with its bootstrap interval.
@@ -120,6 +120,10 @@ pub fn compare(first: &Record, second: &Record) -> Result<Comparison, Incomparab
         return Err(Incomparable::NoPair { first, second });
     }
     for (record, name) in [(first, "first"), (second, "second")] {
+        let named = record.targets.iter().filter_map(|target| Some((&target.name, target.runtime.as_ref()?)));
+        for (target, because) in named.filter_map(|(target, runtime)| Some((target, runtime.no_card_because()?))) {
+            comparison.warnings.push(format!("'{target}' of the {name} record: {because}"));
+        }
         if record.interrupted {
             comparison.warnings.push(format!("the {name} record was ended early: answers may be missing"));
         }
@@ -150,6 +154,10 @@ fn kind(record: &Record, name: &str) -> Option<TargetKind> {
     record.targets.iter().find(|target| target.name == name).map(|target| target.kind)
 }
 
+fn runtime<'a>(record: &'a Record, name: &str) -> Option<&'a Runtime> {
+    record.targets.iter().find(|target| target.name == name)?.runtime.as_ref()
+}
+
 /// Refuses targets whose times are of two kinds or none.
 fn same_kind(first: (&Record, &str), second: (&Record, &str)) -> Result<(), Incomparable> {
     let of = |(record, name): (&Record, &str), which: &'static str| match kind(record, name) {
@@ -158,6 +166,19 @@ fn same_kind(first: (&Record, &str), second: (&Record, &str)) -> Result<(), Inco
         None => Err(Incomparable::Unknown { target: name.to_owned(), record: which }),
     };
     let kinds = [of(first, "first")?, of(second, "second")?];
+    let runtimes = [runtime(first.0, first.1), runtime(second.0, second.1)];
+    if let [Some(before), Some(after)] = runtimes
+        && before.no_card_because() != after.no_card_because()
+    {
+        let because = before.no_card_because().or(after.no_card_because()).unwrap_or_default();
+        return Err(Incomparable::Kinds {
+            first: first.1.to_owned(),
+            first_kind: before.label(),
+            second: second.1.to_owned(),
+            second_kind: after.label(),
+            because,
+        });
+    }
     if kinds[0] == kinds[1] {
         return Ok(());
     }
@@ -187,6 +208,7 @@ fn is_same(before: &Answer, after: &Answer) -> bool {
         && before.size_bytes == after.size_bytes
         && before.alignment_bytes == after.alignment_bytes
         && before.quantity == after.quantity
+        && before.cores() == after.cores()
 }
 
 fn pair(before: &Answer, after: &Answer, is_simulated: bool) -> Pair {
@@ -212,6 +234,7 @@ fn pair(before: &Answer, after: &Answer, is_simulated: bool) -> Pair {
         question: before.question.clone(),
         target: before.target.clone(),
         way: before.way.clone(),
+        cores: before.cores(),
         size_bytes: before.size_bytes,
         alignment_bytes: before.alignment_bytes,
         quantity: before.quantity,
@@ -230,6 +253,7 @@ fn alone(answer: &Answer, record: &str) -> Alone {
         question: answer.question.clone(),
         target: answer.target.clone(),
         way: answer.way.clone(),
+        cores: answer.cores(),
         size_bytes: answer.size_bytes,
         alignment_bytes: answer.alignment_bytes,
     }
@@ -239,6 +263,7 @@ fn alone(answer: &Answer, record: &str) -> Alone {
 mod tests {
     use super::*;
     use crate::fixture;
+    use lanemark_record::{CallerCores, Detail, DeviceKind};
 
     fn answer(access: &str, samples_ns: &[f64]) -> Answer {
         Answer { samples_ns: samples_ns.to_vec(), ..fixture::answer(access, 64, Some(1e9)) }
@@ -355,5 +380,36 @@ mod tests {
         larger.answers[0].size_bytes = 128;
         assert!(refused(&real, &larger).contains("no answer of one has a partner"));
         assert!(refused(&real, &Record { targets: vec![], ..real.clone() }).contains("does not say what its target"));
+    }
+
+    fn behind(device_kind: DeviceKind, is_emulated: bool) -> Record {
+        let mut record = real(&[1.0, 1.1, 0.9, 1.0, 1.0, 1.0]);
+        record.targets[0].runtime = Some(Runtime { device_kind, is_emulated, software: None });
+        record
+    }
+
+    #[test]
+    fn a_device_that_is_no_card_is_not_compared_with_one_that_is() {
+        let (cpu, card) = (behind(DeviceKind::Cpu, false), behind(DeviceKind::Accelerator, false));
+        let emulated = behind(DeviceKind::Accelerator, true);
+        for (first, second) in [(&cpu, &card), (&card, &cpu), (&emulated, &card), (&cpu, &emulated)] {
+            assert!(matches!(compare(first, second), Err(Incomparable::Kinds { .. })), "{:?}", second.targets);
+        }
+        assert!(compare(&card, &card).unwrap().warnings.is_empty());
+        let warned = compare(&cpu, &cpu).unwrap().warnings;
+        assert_eq!(warned.len(), 2);
+        assert!(warned[0].contains("the device is the processor itself"), "{warned:?}");
+    }
+
+    #[test]
+    fn answers_about_one_core_are_paired_with_those_about_the_same() {
+        let about = |cores: &[u32]| {
+            let detail = |core| Detail::Caller(CallerCores { core: Some(core), cpus: vec![] });
+            let answers = cores.iter().map(|core| Answer { detail: Some(detail(*core)), ..answer("8", &[1.0; 6]) });
+            record(TargetKind::Real, answers.collect())
+        };
+        let found = compare(&about(&[0, 1]), &about(&[1, 2])).unwrap();
+        assert_eq!(found.pairs.iter().map(|pair| &pair.cores[..]).collect::<Vec<_>>(), [[1]]);
+        assert_eq!(found.alone.iter().map(|alone| &alone.cores[..]).collect::<Vec<_>>(), [[0], [2]]);
     }
 }

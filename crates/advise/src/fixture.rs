@@ -57,5 +57,6 @@ pub(crate) fn target(kind: TargetKind) -> Target {
         origins: None,
         card: None,
         links: vec![],
+        runtime: None,
     }
 }

@@ -39,19 +39,22 @@ const SLOWEST_ROUND_TRIP_NS: f64 = 10_000.0;
 
 /// What stands out in `record`, answer by answer; of stand-ins that are exceeded, one judgement a question and target.
 ///
-/// What was measured in an emulator is held against no rate, for it says nothing about speed; its bytes are.
+/// What was measured in an emulator, or on a device that is no card but the processor, is held against no rate, for it says
+/// nothing about a link; its bytes are.
 #[must_use]
 pub fn judgements(record: &Record) -> Vec<Judgement> {
     let mut found = Vec::new();
     let mut above: Vec<(&str, &str, u64, f64)> = Vec::new();
     for answer in &record.answers {
-        let kind = record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind);
+        let target = record.targets.iter().find(|target| target.name == answer.target);
+        let is_no_card = target.and_then(|target| target.runtime.as_ref()?.no_card_because()).is_some();
+        let is_held = !is_no_card && target.is_none_or(|target| target.kind != TargetKind::Emulated);
         if let Some(text) = lost_bytes(answer) {
             found.push(Judgement { verdict: Verdict::Impossible, text });
             continue;
         }
         let rate = answer.delivered_rate_bytes_per_s.map(|summary| summary.median);
-        let Some(rate) = rate.filter(|_| kind != Some(TargetKind::Emulated)) else { continue };
+        let Some(rate) = rate.filter(|_| is_held) else { continue };
         let ceiling = answer.ceiling.rate_bytes_per_s.filter(|ceiling| rate > ceiling * (1.0 + ROUNDING));
         match (ceiling, answer.ceiling.kind) {
             (Some(ceiling), CeilingKind::Computed) => {
@@ -207,6 +210,7 @@ mod tests {
     use super::*;
     use crate::fixture::{answer, record, target};
     use lanemark_record::{Bytes, Ceiling, Formula, Summary, Tlps};
+    use lanemark_record::{DeviceKind, Runtime};
 
     fn held(rate: f64, ceiling: f64, kind: CeilingKind) -> Answer {
         let ceiling = Ceiling { kind, rate_bytes_per_s: Some(ceiling), because: "a test".to_owned() };
@@ -315,5 +319,15 @@ mod tests {
         let mut record = record(vec![fast.clone(), Answer { bytes: lost, ..fast }]);
         record.targets.push(target(TargetKind::Emulated));
         assert_eq!(judgements(&record).len(), 1);
+    }
+
+    #[test]
+    fn what_a_processor_did_in_the_place_of_a_card_is_held_against_no_card() {
+        let mut record = record(vec![held(4e9, 2e9, CeilingKind::Computed)]);
+        record.targets.push(target(TargetKind::Real));
+        for (device_kind, impossible) in [(DeviceKind::Cpu, 0), (DeviceKind::Accelerator, 1)] {
+            record.targets[0].runtime = Some(Runtime { device_kind, is_emulated: false, software: None });
+            assert_eq!(judgements(&record).len(), impossible);
+        }
     }
 }

@@ -11,6 +11,8 @@ pub mod doctor;
 #[cfg(test)]
 mod fixture;
 mod gate;
+mod host;
+mod launches;
 mod reach;
 pub mod recover;
 mod runtime;
@@ -19,6 +21,8 @@ mod ways;
 pub use compare::{Incomparable, compare};
 pub use crossover::crossovers;
 pub use gate::{Judgement, Verdict, judgements};
+pub use host::host;
+pub use launches::launches;
 pub use reach::reaches;
 pub use runtime::{accessors, runs};
 pub use ways::{best_ways, buffers, cliffs};

@@ -1,5 +1,6 @@
 //! One variant of a question, and the axes that variants are chosen along.
 
+use crate::caller::{Caller, Cores};
 use crate::computation::{Computation, Matrix};
 use lanemark_compute::{StreamCopy, Work};
 use lanemark_machine::{
@@ -35,6 +36,8 @@ pub struct Case {
     pub reach: Reach,
     /// What kernels compute; `None` where none do.
     pub computation: Option<Computation>,
+    /// Where the thread runs that asks.
+    pub caller: Caller,
 }
 
 /// Through whom bytes go, or what is done where none do.
@@ -361,7 +364,8 @@ impl Case {
                     Arguments { count: 0, .. } => String::new(),
                     Arguments { count, allocation } => format!("_with_{count}_{allocation}"),
                 };
-                return of_nothing(launch.told.name(), &format!("launch_{}{given}", launch.kernels));
+                let unpinned = if self.caller == Caller::Unpinned { "_unpinned" } else { "" };
+                return of_nothing(launch.told.name(), &format!("launch_{}{given}{unpinned}", launch.kernels));
             }
             Through::Argument { told, allocation } => {
                 return of_nothing(told.name(), &format!("argument_{allocation}"));
@@ -400,6 +404,7 @@ impl Case {
             through,
             reach: Reach::default(),
             computation: None,
+            caller: Caller::AsPlanned,
         }
     }
 
@@ -417,6 +422,7 @@ impl Case {
             through,
             reach: Reach::default(),
             computation: None,
+            caller: Caller::AsPlanned,
         })
     }
 }
@@ -491,6 +497,8 @@ pub struct Axes {
     pub reach: Reach,
     /// Matrices that are multiplied.
     pub matrices: Option<Vec<Matrix>>,
+    /// The cores from which a runtime is called.
+    pub cores: Option<Cores>,
 }
 
 /// 64 B to 4 MiB in steps of four.
@@ -548,6 +556,7 @@ impl Axes {
                                 through: Through::User,
                                 reach: Reach::default(),
                                 computation: None,
+                                caller: Caller::AsPlanned,
                             });
                         }
                     }

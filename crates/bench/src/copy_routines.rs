@@ -12,6 +12,7 @@
 //! Method: gdrcopy has seven such routines and picks by CPUID, which on the processor this was written on is 6 to 13 %
 //! slower than its own best.
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::question::Question;
 use lanemark_machine::{Access, BlockCopy, Facts, Op, Plan, Span, Verb, Width};
@@ -78,6 +79,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                         through,
                         reach: Reach::default(),
                         computation: None,
+                        caller: Caller::AsPlanned,
                     }));
                 }
             }

@@ -17,6 +17,7 @@
 //! Of many cores, twelve are asked, spread evenly.
 //! Method: core-to-core-latency, whose matrix anybody understands, with a median over many samples and its spread.
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::{LeftOut, Question};
@@ -96,6 +97,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         through,
         reach: Reach::default(),
         computation: None,
+        caller: Caller::AsPlanned,
     };
     let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
     let memory = memory.then(|| case(Verb::Load, eight, 8, Through::Memory));

@@ -1,5 +1,6 @@
 //! What the questions about a device's own transfers have in common.
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::question::{LeftOut, Question};
 use lanemark_machine::{Access, Facts, Flow, Lane, OnChannels, Op, Peer, Plan, Transfer, Verb, Width, WriteRead};
@@ -61,6 +62,7 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
                 through: Through::Dma { window: reach.max(usual_window), under_way },
                 reach: axes.reach,
                 computation: None,
+                caller: Caller::AsPlanned,
             });
         }
     }

@@ -9,6 +9,7 @@
 //! Spoiled by: bytes that are read again, which only memory has in a cache then.
 //! Method: the model in section 5.1 of TACC TR-14-10, asked of whatever there is: one transfer, and nothing else.
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::needs;
@@ -74,6 +75,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             through: Through::Loads,
             reach: Reach::default(),
             computation: None,
+            caller: Caller::AsPlanned,
         })
     };
     loads.filter(is_named).flat_map(case).chain(asked).collect()

@@ -14,6 +14,7 @@
 //! Spoiled by: a driver that copies asynchronously; a first call after idling.
 //! On ordinary memory the kernel's `pread` and `pwrite` on a memory file stand in for a driver.
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -72,6 +73,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             through,
             reach: Reach::default(),
             computation: None,
+            caller: Caller::AsPlanned,
         };
         if let Some(sizes) = &axes.sizes {
             cases.extend(sizes.iter().map(|size| case(Verb::Load, *size, Through::Driver)));

@@ -9,6 +9,7 @@
 //! Beside them `locked`, an instruction with a `LOCK` prefix on a line of its own, which compilers use instead of
 //! `MFENCE`.
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -56,6 +57,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         through,
         reach: Reach::default(),
         computation: None,
+        caller: Caller::AsPlanned,
     };
     let mut cases = Vec::new();
     for fence in fences {

@@ -5,11 +5,14 @@
 //! the event of that launch; of many, they are put into the queue one behind the other, one wait ends them all, and the time is divided
 //! by their number.
 //! Spoiled by: other programs on the cores where the runtime has its threads; a processor that sleeps between launches.
+//! The calling thread is held on one core after another: twelve spread evenly, unless somebody says which; and held on none, which is a way of
+//! its own. Virtual cores have no system that would move it, and are asked one by one only.
 //! Nearly all of it is the runtime, and not the device. Which wait it is can make a factor of five, so the three are never one figure.
 
+use crate::caller::{Caller, MOST_CORES, spread};
 use crate::case::{Axes, Case, Through};
 use crate::needs;
-use crate::question::Question;
+use crate::question::{LeftOut, Question};
 use lanemark_machine::{Arguments, Facts, Launch, Op, Plan, Told, Verb};
 use lanemark_record::Quantity;
 
@@ -25,7 +28,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |case| launch(case).map_or(1, |launch| u64::from(launch.kernels)),
     ask: None,
     is_usual: false,
-    left_out: needs::a_runtime,
+    left_out,
 };
 
 /// Launches behind one wait, where that is asked for.
@@ -35,13 +38,26 @@ fn launch(case: &Case) -> Option<Launch> {
     if let Through::Launch(launch) = case.through { Some(launch) } else { None }
 }
 
-fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
+fn left_out(facts: &Facts) -> Option<LeftOut> {
+    if let Some(all) = needs::a_runtime(facts) {
+        return Some(all);
+    }
+    let asked = spread(facts.cores);
+    ((asked.len() as u32) < facts.cores).then(|| LeftOut {
+        what: format!("launches from others than cores {asked:?}"),
+        because: format!("of {} cores, {MOST_CORES} are asked, spread evenly; --cores all asks every one", facts.cores),
+    })
+}
+
+fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     if !needs::has_queue(facts) {
         return Vec::new();
     }
     let alone = Told::ALL.map(|told| Launch { kernels: 1, told, arguments: Arguments::NONE });
     let many = Launch { kernels: MANY, told: Told::Finish, arguments: Arguments::NONE };
-    alone.into_iter().chain([many]).map(case).collect()
+    let callers = Caller::all(facts, axes.cores.as_ref());
+    let launches = alone.into_iter().chain([many]);
+    launches.flat_map(|launch| callers.iter().map(move |caller| Case { caller: *caller, ..case(launch) })).collect()
 }
 
 fn case(launch: Launch) -> Case {
@@ -51,12 +67,15 @@ fn case(launch: Launch) -> Case {
 fn plan(case: &Case, passes: u64) -> Plan {
     let body = launch(case).map(Op::Launch).into_iter().collect();
     // The first launches of a kernel build what no later one needs.
-    Plan { warmup_passes: 1, ..Plan::on_one_core(body, passes) }
+    let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(body, passes) };
+    case.caller.calling(plan)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caller::Cores;
+    use lanemark_machine::{Clockwork, DeviceKind, Placement, RuntimeFacts};
 
     #[test]
     fn each_wait_and_many_launches_are_cases_of_their_own() {
@@ -73,5 +92,58 @@ mod tests {
         assert_eq!(words(many), "100 launches, told by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(many)), 100);
         assert_eq!((QUESTION.plan)(&case(many), 7).lanes[0].body, [Op::Launch(many)]);
+    }
+
+    fn facts(clockwork: Clockwork, cores: u32) -> Facts {
+        Facts {
+            name: "a runtime".to_owned(),
+            summary: String::new(),
+            clockwork,
+            cores,
+            regions: vec![],
+            memory_types: vec![],
+            stores: vec![],
+            loads: vec![],
+            memcpy: String::new(),
+            dma: None,
+            driver_width: None,
+            disciplines: vec![],
+            holders: vec![],
+            runtime: Some(RuntimeFacts {
+                kind: DeviceKind::Accelerator,
+                is_emulated: false,
+                allocations: vec![],
+                memory_ports: 1,
+                computes: false,
+            }),
+        }
+    }
+
+    #[test]
+    fn every_launch_is_called_from_each_core_and_where_a_system_would_move_it_from_none() {
+        let callers = |clockwork, cores, axes: &Axes| {
+            let all = cases(&facts(clockwork, cores), axes);
+            let finish = all.into_iter().filter(|case| case.way().to_string().starts_with("launch, told by finish"));
+            finish.map(|case| case.caller).collect::<Vec<_>>()
+        };
+        let usual = Axes::default();
+        let (zero, one) = (Caller::Core(0), Caller::Core(1));
+        assert_eq!(callers(Clockwork::Real, 2, &usual), [zero, one, Caller::Unpinned]);
+        assert_eq!(callers(Clockwork::Simulated, 2, &usual), [zero, one]);
+        assert_eq!(callers(Clockwork::Real, 13, &usual).len(), 13);
+        let asked = |cores| Axes { cores: Some(cores), ..Axes::default() };
+        assert_eq!(callers(Clockwork::Real, 13, &asked(Cores::All)).len(), 14);
+        assert_eq!(callers(Clockwork::Real, 2, &asked(Cores::These(vec![1]))), [one, Caller::Unpinned]);
+        assert_eq!(left_out(&facts(Clockwork::Real, 12)), None);
+        assert!(left_out(&facts(Clockwork::Real, 13)).unwrap().because.contains("--cores all"));
+    }
+
+    #[test]
+    fn a_case_says_in_its_way_that_nobody_holds_its_thread_and_its_plan_holds_none() {
+        let all = cases(&facts(Clockwork::Real, 1), &Axes::default());
+        let free = all.iter().find(|case| case.caller == Caller::Unpinned).unwrap();
+        assert_eq!(free.way().to_string(), "launch, told by finish, unpinned");
+        assert_eq!((QUESTION.plan)(free, 1).placement, Placement::Unpinned);
+        assert_eq!((QUESTION.plan)(&all[0], 1).placement, Placement::Pinned);
     }
 }

@@ -10,6 +10,7 @@
 
 mod accessor_overhead;
 mod cache_residency;
+mod caller;
 mod case;
 mod catalogue;
 mod ceiling;
@@ -67,6 +68,7 @@ mod traced;
 mod transfer;
 mod wc_buffers;
 
+pub use caller::{Caller, Cores};
 pub use case::{Axes, Case, Through};
 pub use catalogue::{CATALOGUE, question};
 pub use ceiling::measured_ceiling;

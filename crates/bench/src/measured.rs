@@ -33,17 +33,20 @@ impl Measured {
         self.raw.passes = self.plan.passes;
         // Where nothing was taken, what was to warm up was dropped.
         let counts_from = if visit.taken.is_empty() { (warm_up, 0) } else { (0, warm_up) };
-        let dropped = visit.disturbed.iter().skip(counts_from.0).filter(|(before, ..)| *before >= counts_from.1);
-        let mut dropped = dropped.peekable();
+        let dropped = visit.disturbed.iter().enumerate().skip(counts_from.0);
+        let mut dropped = dropped.filter(|(_, (before, ..))| *before >= counts_from.1).peekable();
+        let cpu = |place: usize| visit.cpus.get(place).copied();
         for place in 0..=visit.taken.len() {
-            while let Some((_, sample, reason)) = dropped.next_if(|(before, ..)| *before == place) {
-                let place = self.raw.round.len() as u64;
-                self.raw.dropped.push(DroppedSample { place, reason: reason.name().to_owned() });
+            while let Some((nth, (_, sample, reason))) = dropped.next_if(|(_, (before, ..))| *before == place) {
+                let of_all = self.raw.round.len() as u64;
+                self.raw.dropped.push(DroppedSample { place: of_all, reason: reason.name().to_owned() });
                 self.samples.dropped.add(*reason);
-                self.keep(round, sample);
+                self.keep(round, sample, cpu(place + nth));
             }
             if let Some(sample) = visit.taken.get(place).filter(|_| place >= warm_up) {
-                self.keep(round, sample);
+                let cpu = cpu(place + visit.disturbed.partition_point(|(before, ..)| *before <= place));
+                self.keep(round, sample, cpu);
+                self.samples.cpus.extend(cpu);
                 self.samples.taken.push(*sample);
                 self.round.push(round);
             }
@@ -61,8 +64,9 @@ impl Measured {
         self.samples.timer_cost = self.timer_costs[self.timer_costs.len() / 2];
     }
 
-    fn keep(&mut self, round: u64, sample: &Sample) {
+    fn keep(&mut self, round: u64, sample: &Sample, cpu: Option<u32>) {
         self.raw.round.push(round);
+        self.raw.cpu.extend(cpu);
         // To the picosecond, which no counter resolves.
         let rounded = |time: Ticks| (time.as_ns() * 1e3).round() / 1e3;
         self.raw.issue_ns.push(rounded(sample.issue));

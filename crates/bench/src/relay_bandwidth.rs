@@ -5,6 +5,7 @@
 //! Spoiled by: queues too small for the way, a clock of the user's circuit that is slower than the links.
 //! Method: transfers of one size, one behind the other; every card sends what came to it.
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::dma;
 use crate::needs;
@@ -65,6 +66,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                     through: Through::Relay { window: 0 },
                     reach: axes.reach,
                     computation: None,
+                    caller: Caller::AsPlanned,
                 };
                 let (room, reach) = (case.room(facts), size.saturating_add(alignment));
                 let window = reach.max(axes.reach.window_bytes.unwrap_or(dma::WINDOW).min(room));

@@ -166,7 +166,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         steady: effort.simulated_passes.and(samples.steady).map(steady),
         delivery: None,
         fit: None,
-        detail: case.pair().map(Detail::Pair),
+        detail: case.pair().map(Detail::Pair).or_else(|| case.caller.cores(measured).map(Detail::Caller)),
     };
     delivery::tell(&mut answer, samples.delivery);
     answer

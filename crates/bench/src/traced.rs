@@ -27,6 +27,7 @@ pub fn plan_to_trace(question: &Question, case: &Case, passes: Option<u64>) -> P
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caller::Caller;
     use crate::{dma_read_bandwidth, fence_cost};
     use lanemark_machine::{Access, Flow, Verb, Width};
     use lanemark_record::Reach;
@@ -45,6 +46,7 @@ mod tests {
             through,
             reach: Reach::default(),
             computation: None,
+            caller: Caller::AsPlanned,
         }
     }
 

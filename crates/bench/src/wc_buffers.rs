@@ -12,6 +12,7 @@
 //! several, the answer says so and has no count (`step.rs` has the rule).
 //! Method: first done by hand on a Xeon (16 buffers, 46 ns).
 
+use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -82,6 +83,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
                 through: Through::User,
                 reach: Reach::default(),
                 computation: None,
+                caller: Caller::AsPlanned,
             });
         }
     }
@@ -247,6 +249,7 @@ mod tests {
                     through: Through::User,
                     reach: Reach::default(),
                     computation: None,
+                    caller: Caller::AsPlanned,
                 };
                 let plan = plan(&case, lines, 1);
                 let [Op::Stream(stream)] = &*plan.lanes[0].body else { panic!("{plan:?}") };

@@ -4,6 +4,7 @@
 #![allow(clippy::doc_markdown)]
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
+use lanemark_bench::Cores;
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
@@ -153,6 +154,9 @@ pub struct AxisArgs {
     /// may be given several times [default: poisson:256]
     #[arg(long, value_name = "MATRIX", value_delimiter = ',')]
     pub matrix: Vec<String>,
+    /// Cores from which a runtime is called, one after the other: 0-3,8 or all [default: twelve, spread evenly]
+    #[arg(long, value_name = "CORES", value_parser = cores)]
+    pub cores: Option<Cores>,
 }
 
 #[derive(Debug, Arguments)]
@@ -307,6 +311,15 @@ fn window(text: &str) -> Result<u64, String> {
 fn found(text: &str) -> Result<Found, String> {
     let known = || format!("it is one of {}", Found::ALL.map(Found::name).join(", "));
     Found::ALL.into_iter().find(|found| found.name() == text).ok_or_else(known)
+}
+
+/// Cores as the system writes them, or all.
+fn cores(text: &str) -> Result<Cores, String> {
+    if text == "all" {
+        return Ok(Cores::All);
+    }
+    let set: CpuSet = text.parse().map_err(|error| format!("{error}; or say all"))?;
+    if set.is_empty() { Err("no core is named".to_owned()) } else { Ok(Cores::These(set.iter().collect())) }
 }
 
 fn socket(text: &str) -> Result<Socket, String> {

@@ -6,13 +6,14 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::matrix::matrix;
 use crate::output;
+use crate::progress::{by_time, progress};
 use crate::target::{Changes, Target, has_no_platform};
 use crate::work::{Task, work};
-use indicatif::{ProgressBar, ProgressStyle};
 use lanemark_advise::Verdict;
 use lanemark_bench::{
     Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, has_formula, measured_ceiling, question,
 };
+use lanemark_inventory::{Load, Processors, Seen};
 use lanemark_machine::{Clockwork, Fence, Machine as _, MachineError, Unsupported, Verb};
 use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Reproduction, Skipped, file};
 use lanemark_units::format_size;
@@ -20,6 +21,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// `lanemark bench`
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
@@ -119,6 +121,8 @@ struct Run {
     failed: Option<String>,
     /// Targets that do not answer any more.
     gone: Vec<usize>,
+    /// What this machine had to do before anything was asked.
+    load_before: Seen<Load>,
 }
 
 impl Run {
@@ -157,7 +161,17 @@ impl Run {
         output::check(&outputs.into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
         let record = Record { skipped, ..Record::new(command_line()) };
         let stand_ins = targets.iter().map(|_| None).collect();
-        Ok(Run { targets, tasks: work.tasks, effort: effort(args), record, stand_ins, failed: None, gone: Vec::new() })
+        let load_before = Load::of_this_machine();
+        Ok(Run {
+            targets,
+            tasks: work.tasks,
+            effort: effort(args),
+            record,
+            stand_ins,
+            failed: None,
+            gone: Vec::new(),
+            load_before,
+        })
     }
 
     /// Asks every case of every question of every target, by `ask`, which is given those that belong together.
@@ -175,7 +189,10 @@ impl Run {
             bar.set_message(format!("{} on {target}", question.name));
             let done = bar.position();
             let cases: Vec<Case> = together.iter().map(|task| task.case.clone()).collect();
+            let is_real = self.targets[place].facts().clockwork != Clockwork::Simulated;
+            let (begun, budget) = (Instant::now(), self.effort.budget);
             let mut go_on = |cases: usize| {
+                let cases = if is_real { cases.max(by_time(begun, budget, together.len())) } else { cases };
                 bar.set_position(done + cases as u64);
                 !interrupted.load(Ordering::Relaxed)
             };
@@ -292,13 +309,9 @@ impl Run {
         if target.facts().clockwork == Clockwork::Emulated {
             return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
         }
-        if let (Some(runtime), None) = (&target.facts().runtime, &target.platform) {
-            let because = if runtime.is_emulated {
-                "its device only behaves like another: this is what its runtime costs on this processor, and nothing of a real one"
-            } else {
-                "a runtime does not say what lies between a program and its device"
-            };
-            return Ok(unknown_ceiling(because.to_owned()));
+        if let (Some(runtime), None) = (target.runtime(), &target.platform) {
+            let because = "a runtime does not say what lies between a program and its device";
+            return Ok(unknown_ceiling(runtime.no_card_because().unwrap_or(because).to_owned()));
         }
         if let Some(platform) = &target.platform {
             let transfers = case.counted_transfers();
@@ -351,6 +364,8 @@ impl Run {
         if self.targets.iter().any(|target| target.facts().clockwork != Clockwork::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
+            let (processors, load_after) = (Processors::of_this_machine(), Load::of_this_machine());
+            self.record.host = Some(lanemark_advise::host(&processors, &self.load_before, &load_after));
         }
         self.record.advice = lanemark_advise::best_ways(&self.record);
         self.record.findings = lanemark_advise::cliffs(&self.record);
@@ -359,6 +374,7 @@ impl Run {
         self.record.findings.extend(lanemark_advise::reaches(&self.record));
         self.record.findings.extend(lanemark_advise::accessors(&self.record));
         self.record.findings.extend(lanemark_advise::runs(&self.record));
+        self.record.findings.extend(lanemark_advise::launches(&self.record));
         let Judged { impossible, others } = judged(&self.record);
         self.record.warnings.extend(impossible.iter().chain(&others).cloned());
         // What cannot be kept in a file can still be read on the screen.
@@ -481,6 +497,7 @@ pub fn axes(args: &AxisArgs) -> Result<Axes, Failure> {
             channels: args.channels,
         },
         matrices: (!matrices.is_empty()).then_some(matrices),
+        cores: args.cores.clone(),
     })
 }
 
@@ -511,25 +528,7 @@ pub fn terminal_width() -> Option<u16> {
     }
 }
 
-/// A progress bar on standard error, if that is a terminal.
-pub fn progress(length: u64) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    // The template is ours and known to be right; the plain bar would do as well.
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {eta} left  {msg}") {
-        bar.set_style(style);
-    }
-    bar
-}
-
 /// The command line without the path of the program.
 pub fn command_line() -> Vec<String> {
     std::iter::once("lanemark".to_owned()).chain(std::env::args().skip(1)).collect()
-}
-
-/// Something that moves on standard error while the end cannot be told.
-pub fn spinner(what: String) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    bar.set_message(what);
-    bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    bar
 }

@@ -4,6 +4,7 @@ use crate::args::CompareArgs;
 use crate::ask::{judged, terminal_width};
 use crate::failure::{Failure, say};
 use crate::input;
+use crate::progress::spinner;
 use lanemark_record::file;
 use std::io::Write;
 
@@ -11,8 +12,11 @@ use std::io::Write;
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (first, second) = (input::record(&args.first)?, input::record(&args.second)?);
     let (before, after) = (args.first.display().to_string(), args.second.display().to_string());
-    let comparison = lanemark_advise::compare(&first, &second)
-        .map_err(|error| Failure::Usage(format!("{before} and {after} cannot be compared: {error}")))?;
+    let bar = spinner(format!("{before} to {after}"));
+    let comparison = lanemark_advise::compare(&first, &second);
+    bar.finish_and_clear();
+    let comparison =
+        comparison.map_err(|error| Failure::Usage(format!("{before} and {after} cannot be compared: {error}")))?;
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", file::to_json(&comparison))?;

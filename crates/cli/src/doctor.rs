@@ -4,6 +4,7 @@ use crate::args::{AtLeast, DoctorArgs};
 use crate::ask::terminal_width;
 use crate::failure::Failure;
 use crate::output;
+use crate::progress::spinner;
 use lanemark_advise::doctor::{Ask, RoundTrip, as_platform, diagnose};
 use lanemark_inventory::{Inventory, InventoryError};
 use lanemark_record::diagnosis::{Diagnosis, Severity};
@@ -17,7 +18,10 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         output::check(&[output], &inputs)?;
     }
-    let inventory = read(args.from.as_deref())?;
+    let bar = spinner(args.from.as_ref().map_or_else(|| "this machine".to_owned(), |path| path.display().to_string()));
+    let inventory = read(args.from.as_deref());
+    bar.finish_and_clear();
+    let inventory = inventory?;
     if let Some(address) = args.as_platform {
         let text = as_platform(&inventory, address).map_err(|error| Failure::Usage(error.to_string()))?;
         return output::text(&text, args.output.as_deref());

@@ -14,6 +14,7 @@ mod lspci;
 mod matrix;
 mod output;
 mod paper;
+mod progress;
 mod recover;
 mod target;
 mod trace;

@@ -1,13 +1,14 @@
 //! `reproduce` and `fit`: papers asked again, and their parameters fitted again.
 
 use crate::args::{FitArgs, ReproduceArgs};
-use crate::ask::{command_line, progress, spinner, terminal_width, write_html};
+use crate::ask::{command_line, terminal_width, write_html};
 use crate::failure::Failure;
 use crate::input;
+use crate::progress::{progress, spinner};
 use crate::target::{platform, runtimes};
 use crate::unknown;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
-use lanemark_fit::{Fit, OfRecord, Parameter, fit as solve};
+use lanemark_fit::{Fit, OfRecord, Parameter, fit_told as solve_told};
 use lanemark_hw::HostMemory;
 use lanemark_machine::Machine;
 use lanemark_record::{Record, Reproduction, Verdict, file};
@@ -60,7 +61,9 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         bar.finish_and_clear();
         let mut reproduction = reproduction.map_err(|error| Failure::Check(error.to_string()))?;
         for machine in &mut here {
+            let bar = spinner(format!("{} on {}", paper.name, machine.facts().name));
             let rows = lanemark_experiment::here(paper, machine.as_mut());
+            bar.finish_and_clear();
             reproduction.here.extend(rows.map_err(|error| Failure::Check(error.to_string()))?);
         }
         found.push(reproduction);
@@ -160,8 +163,12 @@ fn solve_watched(
     parameters: &[Parameter],
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<Fit, Failure> {
-    let bar = spinner(what);
-    let fit = solve(parameters, residuals);
+    let bar = progress(0);
+    bar.set_message(what);
+    let fit = solve_told(parameters, residuals, &mut |done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    });
     bar.finish_and_clear();
     fit.map_err(|error| Failure::Check(error.to_string()))
 }

@@ -5,12 +5,12 @@ use crate::card::{self, Card};
 use crate::failure::Failure;
 use crate::input;
 use lanemark_hw::HostMemory;
-use lanemark_hw::opencl::{OpenClError, OpenClMachine};
+use lanemark_hw::opencl::{Device, OpenClError, OpenClMachine};
 use lanemark_hw::sycl::{SyclError, SyclMachine};
-use lanemark_machine::{Clockwork, Facts, Machine};
+use lanemark_machine::{Clockwork, DeviceKind as SeenKind, Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Fault, LinkEnds, Origin, PRESETS, Platform, PlatformError};
-use lanemark_record::{Link, Origins, Target as TargetRecord, TargetKind};
+use lanemark_record::{DeviceKind, Link, Origins, Runtime, Software, Target as TargetRecord, TargetKind};
 use lanemark_sim::{ConfigWrite, SimulatedMachine, setpci};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub struct Target {
     pub platform: Option<Platform>,
     /// What is known of the card, where it is a real one.
     pub card: Option<Card>,
+    /// The programs between us and a device behind a runtime, where it is a real one.
+    pub software: Option<Software>,
     /// What of the platform is not as its file says, because the user changed it.
     pub changed: Vec<String>,
 }
@@ -59,19 +61,36 @@ impl Target {
         if name == "host" {
             let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
             let machine = Box::new(host.interrupted_by(Arc::clone(interrupted)));
-            return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
+            return Ok(Target {
+                machine,
+                formula: None,
+                platform: None,
+                card: None,
+                software: None,
+                changed: Vec::new(),
+            });
         }
         if let Some(number) = name.strip_prefix(OPENCL) {
-            let machine = Box::new(open_cl(number, interrupted)?);
-            return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
+            let machine = open_cl(number, interrupted)?;
+            let software = Some(software(machine.device()));
+            let machine = Box::new(machine);
+            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed: Vec::new() });
         }
         if let Some(number) = name.strip_prefix(SYCL) {
             let machine = Box::new(open_sycl(number, interrupted)?);
-            return Ok(Target { machine, formula: None, platform: None, card: None, changed: Vec::new() });
+            let (software, changed) = (None, Vec::new());
+            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed });
         }
         if let Some(address) = card::address(name) {
             let (machine, card) = card::open(address, card, interrupted)?;
-            return Ok(Target { machine, formula: None, platform: None, card: Some(card), changed: Vec::new() });
+            return Ok(Target {
+                machine,
+                formula: None,
+                platform: None,
+                card: Some(card),
+                software: None,
+                changed: Vec::new(),
+            });
         }
         let (platform, differences) = changes.of(name)?;
         let machine = SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -83,6 +102,7 @@ impl Target {
             formula: Some(formula),
             platform: Some(platform),
             card: None,
+            software: None,
             changed: differences,
         })
     }
@@ -101,6 +121,18 @@ impl Target {
         mishaps.map(|mishap| format!("{name}: {mishap}")).chain(left_out).collect()
     }
 
+    /// The device behind a runtime, as records show it.
+    pub fn runtime(&self) -> Option<Runtime> {
+        let facts = self.facts().runtime.as_ref()?;
+        let device_kind = match facts.kind {
+            SeenKind::Cpu => DeviceKind::Cpu,
+            SeenKind::Gpu => DeviceKind::Gpu,
+            SeenKind::Accelerator => DeviceKind::Accelerator,
+            SeenKind::Other => DeviceKind::Other,
+        };
+        Some(Runtime { device_kind, is_emulated: facts.is_emulated, software: self.software.clone() })
+    }
+
     /// As records show it; `formula_only` if only its formulas were asked.
     pub fn to_record(&self, formula_only: bool) -> TargetRecord {
         let facts = self.facts();
@@ -111,6 +143,9 @@ impl Target {
             kind: match facts.clockwork {
                 _ if formula_only => TargetKind::Formula,
                 Clockwork::Simulated => TargetKind::Simulated,
+                Clockwork::Real if facts.runtime.as_ref().is_some_and(|runtime| runtime.is_emulated) => {
+                    TargetKind::Emulated
+                }
                 Clockwork::Real => TargetKind::Real,
                 Clockwork::Emulated => TargetKind::Emulated,
             },
@@ -119,6 +154,7 @@ impl Target {
             origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted, unknown: 0 }),
             card: self.card.as_ref().map(|card| card.to_record(facts)),
             links: self.platform.as_ref().map(links).unwrap_or_default(),
+            runtime: self.runtime(),
         }
     }
 }
@@ -186,6 +222,18 @@ fn open_sycl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<SyclMachine,
 fn place(kind: &str, number: &str) -> Result<usize, Failure> {
     let wrong = || Failure::Usage(format!("'{kind}{number}' names no device: they are numbered, {kind}0"));
     number.parse().map_err(|_| wrong())
+}
+
+/// What a runtime says of itself and of its device.
+fn software(device: &Device) -> Software {
+    Software {
+        platform_name: device.platform.clone(),
+        platform_version: device.platform_version.clone(),
+        device_name: device.name.clone(),
+        device_version: device.version.clone(),
+        driver_version: device.driver.clone(),
+        loader_library: device.loader.clone(),
+    }
 }
 
 /// The links of a platform.

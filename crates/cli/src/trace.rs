@@ -5,6 +5,7 @@ use crate::ask::{axes, questions};
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
+use crate::progress::spinner;
 use crate::target::{Changes, Target, is_real};
 use crate::work::{Work, work};
 use lanemark_bench::{Case, plan_to_trace};
@@ -69,8 +70,14 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         output::check(&[path], &[Path::new(on)])?;
     }
     let machine = || SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()));
-    let target =
-        Target { machine: Box::new(machine()?), formula: None, platform: Some(platform.clone()), card: None, changed };
+    let target = Target {
+        machine: Box::new(machine()?),
+        formula: None,
+        platform: Some(platform.clone()),
+        card: None,
+        software: None,
+        changed,
+    };
     let Work { tasks, skipped } = work(&questions, &[target], &axes(&args.axes)?)?;
     let Some(case) = tasks.first().map(|task| &task.case) else {
         let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
@@ -82,7 +89,10 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
     let mut machine = machine()?.interrupted_by(interrupted).with_dllps(args.dllps);
     let plan = plan_to_trace(question, case, args.passes);
-    let (samples, trace, error) = run(&mut machine, &plan)?;
+    let bar = spinner(format!("{} on {}", question.name, platform.name));
+    let ran = run(&mut machine, &plan);
+    bar.finish_and_clear();
+    let (samples, trace, error) = ran?;
     for mishap in machine.mishaps() {
         say(&format!("{}: {mishap}", platform.name));
     }

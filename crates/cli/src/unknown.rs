@@ -1,10 +1,11 @@
 //! `fit` for a platform file in which some numbers are unknown: the record fills them in.
 
 use crate::args::FitArgs;
-use crate::ask::{spinner, terminal_width};
+use crate::ask::terminal_width;
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output;
+use crate::progress::spinner;
 use crate::target::draft;
 use lanemark_fit::{Errors, FillError, Filled, Measured, fill_in};
 use lanemark_platform::{Draft, Origin};

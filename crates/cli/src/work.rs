@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::target::Target;
-use lanemark_bench::{Axes, Case, LeftOut, Question, Through};
+use lanemark_bench::{Axes, Caller, Case, LeftOut, Question, Through};
 use lanemark_machine::{Facts, Peer};
 use lanemark_record::Skipped;
 use lanemark_units::format_size;
@@ -52,12 +52,14 @@ impl Work {
         let mut cases = (question.cases)(facts, axes);
         // What a core does goes over no window, and what was asked for is not left out unsaid.
         cases.retain(|case| case.reach.is_as_asked(&axes.reach));
+        cases.retain(|case| axes.cores.is_none() || case.caller != Caller::AsPlanned);
         let mut skip = |what: String, because: String| {
             let (question, target) = (question.name.to_owned(), facts.name.clone());
             self.skipped.push(Skipped { question, target, what, because });
         };
         // What was asked for may be there, though what is usual is not.
         let left_out = (question.left_out)(facts).filter(|left_out| cases.is_empty() || !left_out.is_all());
+        let left_out = left_out.filter(|_| cases.is_empty() || axes.cores.is_none());
         let left_out = match facts.runtime {
             Some(_) if cases.is_empty() && facts.regions.is_empty() => Some(LeftOut::all(NO_FUNCTION)),
             _ => left_out,
@@ -75,6 +77,9 @@ impl Work {
                 None if axes.reach.found.is_some() || axes.reach.socket.is_some() => {
                     "--found and --socket are about host memory of transfers that devices make by themselves; --socket remote asks \
                      where memory.remote_ns is not 0"
+                }
+                None if axes.cores.is_some() => {
+                    "--cores is about the thread that calls a runtime, and here none is called"
                 }
                 None if !axes.reach.is_usual() => "--window, --random and --stride are about what devices move",
                 None if *axes != Axes::default() => {

@@ -1,7 +1,7 @@
 //! A figure's question, asked of the simulation and of the formula.
 
 use crate::figure::{Ask, Wanted};
-use lanemark_bench::{Axes, Case, Effort, Question, Through, ask, question};
+use lanemark_bench::{Axes, Case, Cores, Effort, Question, Through, ask, question};
 use lanemark_machine::{Facts, Holder, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Origin, Platform};
@@ -103,6 +103,8 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
             .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,
         reach: Reach::default(),
         matrices: None,
+        // Virtual cores are alike.
+        cores: Some(Cores::These(vec![0])),
     };
     let is_asked = |case: &Case| wanted.through.as_deref().is_some_and(|named| case.way().through == named);
     let is_wanted = |case: &Case| match &wanted.way {

@@ -20,12 +20,25 @@ pub struct Processors {
     pub online: Seen<CpuSet>,
     /// How many sockets they are in.
     pub sockets: Seen<u32>,
+    /// The same, each with its processors, by number.
+    pub packages: Seen<Vec<Package>>,
     /// NUMA nodes, by number.
     pub nodes: Seen<Vec<NumaNode>>,
     /// Governors of the frequency, each with the processors it governs; empty where there are none.
     pub governors: Seen<Vec<Governor>>,
     /// Idle states of the first processor that is on.
     pub idle_states: Seen<Vec<IdleState>>,
+}
+
+/// A socket with processors that are on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Package {
+    /// Its number.
+    pub number: u32,
+    /// Its processors.
+    pub cpus: CpuSet,
+    /// Those of them that are the first thread of their core; empty where the system does not tell which share one.
+    pub first_threads: CpuSet,
 }
 
 /// A NUMA node.
@@ -131,6 +144,7 @@ impl Processors {
             flags: Seen::Unseen(why.clone()),
             online: Seen::Unseen(why.clone()),
             sockets: Seen::Unseen(why.clone()),
+            packages: Seen::Unseen(why.clone()),
             nodes: Seen::Unseen(why.clone()),
             governors: Seen::Unseen(why.clone()),
             idle_states: Seen::Unseen(why.clone()),

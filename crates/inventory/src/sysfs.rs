@@ -3,6 +3,8 @@
 mod function;
 mod machine;
 
+pub(crate) use machine::processors as processors_of;
+
 use crate::files::{Files, join};
 use crate::{Address, Function, Inventory, InventoryError, Note, Source, Why, parents};
 

@@ -63,6 +63,7 @@ fn of_machine<'a>(inventory: &'a Inventory, gathered: &mut Gathered<'a>) {
     gathered.thing("processor features", Some(&processors.flags), None);
     gathered.thing("processors that are on", Some(&processors.online), None);
     gathered.thing("sockets", Some(&processors.sockets), None);
+    gathered.thing("processors of each socket", Some(&processors.packages), None);
     gathered.thing("NUMA nodes", Some(&processors.nodes), None);
     gathered.thing("frequency governors", Some(&processors.governors), None);
     gathered.thing("idle states", Some(&processors.idle_states), None);

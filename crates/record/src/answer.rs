@@ -70,6 +70,16 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The cores it is about, counted as plans count them; none where it is about no core more than about another.
+    #[must_use]
+    pub fn cores(&self) -> Vec<u32> {
+        match &self.detail {
+            Some(Detail::Pair(pair)) => vec![pair.from_core, pair.to_core],
+            Some(Detail::Caller(caller)) => caller.core.into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Holds the delivered rate against `ceiling` and keeps both.
     pub fn hold_against(&mut self, ceiling: Ceiling) {
         self.share_of_ceiling_percent = match (self.delivered_rate_bytes_per_s, ceiling.rate_bytes_per_s) {
@@ -120,7 +130,7 @@ impl Steady {
     }
 }
 
-/// The samples of one plan as they were taken: the lists are of one length, a sample a place. Times are of whole
+/// The samples of one plan as they were taken: the lists, but for those that are empty, are of one length, a sample a place. Times are of whole
 /// samples, with the timer's cost subtracted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -135,6 +145,9 @@ pub struct RawSamples {
     pub issue_ns: Vec<f64>,
     /// Until the last byte was accepted.
     pub delivered_ns: Vec<f64>,
+    /// The system's number of the processor on which each ended; empty where the target does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu: Vec<u32>,
     /// Those that were dropped, by their places in the lists; no other is.
     pub dropped: Vec<DroppedSample>,
 }
@@ -196,7 +209,7 @@ pub struct Way {
     pub fence: Option<String>,
     /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
     /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `launch_1` and `launch_100` for so many launches of a runtime before a wait, `launch_1_with_4_buffer` and `launch_1_with_4_usm` where the kernel is given as much memory, `argument_buffer` and `argument_usm` for one piece more of it, and `runtime_to_device` and `runtime_from_device`, `runtime_usm_to_device`, `runtime_host_usm_to_device` and `runtime_mapped_to_device` for a copy by one (`access` is `finish` or `event` then: by what it is known that they are over), `compute_` and the work for kernels that compute on memory of their device (`access` as before), `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
+    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `launch_1` and `launch_100` for so many launches of a runtime before a wait (with `_unpinned` behind it where the calling thread was held on no core), `launch_1_with_4_buffer` and `launch_1_with_4_usm` where the kernel is given as much memory, `argument_buffer` and `argument_usm` for one piece more of it, and `runtime_to_device` and `runtime_from_device`, `runtime_usm_to_device`, `runtime_host_usm_to_device` and `runtime_mapped_to_device` for a copy by one (`access` is `finish` or `event` then: by what it is known that they are over), `compute_` and the work for kernels that compute on memory of their device (`access` as before), `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
     /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
     /// flows go beside another, it is those that have), `dma_pages_4` for one that takes so many pages in turn, `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
     /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
@@ -209,14 +222,21 @@ pub struct Way {
 
 impl std::fmt::Display for Way {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(pinned) = self.through.strip_suffix("_unpinned") {
+            return write!(f, "{}, unpinned", Way { through: pinned.to_owned(), ..self.clone() });
+        }
         if let Some(strategy) = self.through.strip_prefix("lend_") {
             return write!(f, "{}, {}", strategy.replace('_', " "), self.access.replace('_', " "));
         }
         if let Some(launches) = self.through.strip_prefix("launch_") {
+            let (launches, unpinned) = match launches.strip_suffix("_unpinned") {
+                Some(launches) => (launches, ", unpinned"),
+                None => (launches, ""),
+            };
             let (launches, given) = launches.split_once("_with_").unwrap_or((launches, ""));
             let what = if launches == "1" { "launch".to_owned() } else { format!("{launches} launches") };
             let with = if given.is_empty() { String::new() } else { format!(" with {}", given.replace('_', " ")) };
-            return write!(f, "{what}{with}, told by {}", self.access);
+            return write!(f, "{what}{with}, told by {}{unpinned}", self.access);
         }
         if let Some(allocation) = self.through.strip_prefix("argument_") {
             return write!(f, "one more {} argument, told by {}", allocation.replace('_', " "), self.access);
@@ -402,6 +422,7 @@ mod tests {
         assert_eq!(asked, "0:host by DMA, fetched call, interrupt");
         let loaded = way("none", "host_to_device", None, "dma_under_way_16");
         assert_eq!(loaded, "host-to-device by DMA, 16 under way");
+        assert_eq!(way("none", "finish", None, "launch_1_unpinned"), "launch, told by finish, unpinned");
         let paged = way("none", "host_to_device", None, "dma_pages_16");
         assert_eq!(paged, "host-to-device by DMA, 16 pages in turn");
     }

@@ -26,6 +26,9 @@ pub struct Pair {
     pub target: String,
     /// The way.
     pub way: Way,
+    /// The cores it is about; none where it is about no core more than about another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<u32>,
     /// The size.
     pub size_bytes: u64,
     /// The distance from a 64 B boundary.
@@ -85,6 +88,9 @@ pub struct Alone {
     pub target: String,
     /// The way.
     pub way: Way,
+    /// The cores it is about; none where it is about no core more than about another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<u32>,
     /// The size.
     pub size_bytes: u64,
     /// The distance from a 64 B boundary.

@@ -15,6 +15,8 @@ pub enum Detail {
     Flows(Flows),
     /// What whole runs of copies took.
     Runs(Runs),
+    /// From which core a runtime was called.
+    Caller(CallerCores),
 }
 
 /// Runs of as many copies, one behind the other, each waited for.
@@ -33,6 +35,26 @@ pub struct Runs {
     pub median_s: f64,
     /// The longest.
     pub longest_s: f64,
+}
+
+/// Where the thread was that called a runtime.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallerCores {
+    /// The core that it was held on, counted as plans count them; absent where it was held on none.
+    pub core: Option<u32>,
+    /// The processors on which samples ended that count, by the system's numbers, ascending; empty where there is no system.
+    pub cpus: Vec<CpuSamples>,
+}
+
+/// Samples that ended on one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuSamples {
+    /// The system's number of it.
+    pub cpu: u32,
+    /// How many.
+    pub samples: u64,
 }
 
 /// What several devices moved at once; all began together.

@@ -18,11 +18,13 @@ pub mod diagnosis;
 mod doubt;
 mod experiment;
 pub mod file;
+mod host;
 mod interval;
 mod link;
 mod reach;
 pub mod recovery;
 mod residual;
+mod runtime;
 mod samples_file;
 mod summary;
 
@@ -35,14 +37,16 @@ pub use card::{Card, CardLink, CardMapping, CardRange};
 pub use comparison::{Alone, Change, Comparison, Pair};
 pub use corrected::CorrectedErrors;
 pub use delivery::{Delivery, KnownBy};
-pub use detail::{Buffers, CorePair, CurvePoint, Detail, FlowRate, Flows, Runs};
+pub use detail::{Buffers, CallerCores, CorePair, CpuSamples, CurvePoint, Detail, FlowRate, Flows, Runs};
 pub use doubt::{Doubt, DoubtKind, TwoHumps, doubts, drift, two_humps};
 pub use experiment::{Bound, Class, Here, Picture, PictureLine, Reproduction, Row, Verdict};
 pub use file::{RecordError, read, write};
+pub use host::{Governor, Host, IdleState, Load, SocketCpus};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use link::{Direction, Link, LinkUse};
 pub use reach::{Found, Reach, Socket};
 pub use residual::Residual;
+pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;
 pub use summary::Summary;
 
@@ -66,6 +70,9 @@ pub struct Record {
     pub command: Vec<String>,
     /// When it was written, in seconds since 1970-01-01 UTC; absent where nothing real was measured.
     pub written_unix_s: Option<u64>,
+    /// The machine that this program ran on, where anything real was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
     /// Whom the questions were asked of.
     pub targets: Vec<Target>,
     /// The answers, in the order they were asked.
@@ -91,6 +98,7 @@ impl Record {
             tool: Tool { name: "lanemark".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
             command,
             written_unix_s: None,
+            host: None,
             targets: Vec::new(),
             answers: Vec::new(),
             skipped: Vec::new(),
@@ -133,6 +141,9 @@ pub struct Target {
     /// Its links, those of switches first; empty where they are not known.
     #[serde(default)]
     pub links: Vec<Link>,
+    /// The device and the programs in between, where a runtime was asked; absent for all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
 }
 
 /// What kind of answer a target gives.

@@ -2,7 +2,7 @@
 
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
-use crate::panel::title;
+use crate::panel::{cores_in_words, title};
 use lanemark_record::{Alone, Change, Comparison, Pair, Quantity};
 
 /// Answers without a partner that are listed one by one.
@@ -79,7 +79,7 @@ fn row(pair: &Pair) -> Vec<String> {
         (Some(ns), _) => figures::time(ns),
     };
     vec![
-        way(&pair.way, pair.alignment_bytes),
+        way(&pair.way, pair.alignment_bytes) + &cores_in_words(&pair.cores),
         figures::size(pair.size_bytes),
         figure(pair.before_ns),
         figure(pair.after_ns),
@@ -105,7 +105,7 @@ fn without_partner(alone: &[Alone], names: [&str; 2], width: Option<u16>) -> Opt
             "  - only in {name}: {} of {}, {}, {}",
             one.question,
             one.target,
-            way(&one.way, one.alignment_bytes),
+            way(&one.way, one.alignment_bytes) + &cores_in_words(&one.cores),
             figures::size(one.size_bytes)
         );
         lines.push(wrap(&text, width, 4));
@@ -127,6 +127,7 @@ mod tests {
             question: "mmio_write_bandwidth".to_owned(),
             target: "host".to_owned(),
             way: fixture::way("wb", access, None),
+            cores: vec![],
             size_bytes: 4096,
             alignment_bytes: 0,
             quantity: Quantity::Bandwidth,
@@ -156,6 +157,7 @@ mod tests {
                 question: "mmio_read_latency".to_owned(),
                 target: "host".to_owned(),
                 way: fixture::way("wb", "8", None),
+                cores: vec![],
                 size_bytes,
                 alignment_bytes: 4,
             })

@@ -1,10 +1,11 @@
 //! A small record for tests: a simulated card with a bandwidth and a latency, and a host whose limit
 //! nobody knows.
 
+use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
-    Advice, Answer, Bound, Bytes, Ceiling, CeilingKind, Class, CorePair, Detail, Direction, Formula, Link, LinkUse,
-    Origins, Picture, PictureLine, Quantity, Reach, Record, Reproduction, Row, Skipped, Summary, Target, TargetKind,
-    Tlps, Verdict, WaitShare, Way,
+    Advice, Answer, Bound, Bytes, CallerCores, Ceiling, CeilingKind, Class, CorePair, CpuSamples, Detail, DeviceKind,
+    Direction, Formula, Host, Link, LinkUse, Origins, Picture, PictureLine, Quantity, Reach, Record, Reproduction, Row,
+    Runtime, Skipped, SocketCpus, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
 };
 
 /// A record with nothing in it.
@@ -25,6 +26,7 @@ pub(crate) fn record() -> Record {
             origins: Some(Origins { given: 5, assumed: 3, fitted: 1, unknown: 0 }),
             card: None,
             links: vec![],
+            runtime: None,
         },
         Target {
             name: "host".to_owned(),
@@ -35,6 +37,7 @@ pub(crate) fn record() -> Record {
             origins: None,
             card: None,
             links: vec![],
+            runtime: None,
         },
     ];
     for (access, fence, rates, wait) in [
@@ -284,5 +287,48 @@ pub(crate) fn loaded() -> Record {
             answer
         })
         .to_vec();
+    record
+}
+
+/// Two ways of a runtime from two cores of two sockets, and from none.
+pub(crate) fn callers() -> Record {
+    let mut record = record();
+    let seen = |socket| SocketCpus { socket, cpus: vec![socket], first_threads: vec![socket] };
+    let unseen = |what: &str| format!("no {what}");
+    record.host = Some(Host {
+        processor: Fact::Seen { value: "a processor".to_owned() },
+        sockets: Fact::Seen { value: vec![seen(0), seen(1)] },
+        governors: Fact::Unseen { unseen: unseen("governors") },
+        idle_states: Fact::Unseen { unseen: unseen("idle states") },
+        load_before: Fact::Unseen { unseen: unseen("loadavg") },
+        load_after: Fact::Unseen { unseen: unseen("loadavg") },
+    });
+    let runtime = Runtime { device_kind: DeviceKind::Cpu, is_emulated: false, software: None };
+    record.targets.truncate(1);
+    record.targets[0] = Target {
+        name: "opencl:0".to_owned(),
+        kind: TargetKind::Real,
+        platform: None,
+        origins: None,
+        runtime: Some(runtime),
+        ..record.targets[0].clone()
+    };
+    let cpus = |counts: &[(u32, u64)]| {
+        counts.iter().map(|(cpu, samples)| CpuSamples { cpu: *cpu, samples: *samples }).collect()
+    };
+    let places = [(Some(1), &[(1, 30)][..], 30e3), (None, &[(0, 10), (1, 20)], 25e3), (Some(0), &[(0, 30)], 20e3)];
+    let ways = [("launch_1", 1.0), ("launch_100", 0.05)];
+    let answer = |(through, share): (&str, f64), (core, counts, ns): (Option<u32>, &[(u32, u64)], f64)| {
+        let through = if core.is_none() { format!("{through}_unpinned") } else { through.to_owned() };
+        let mut answer = bandwidth("opencl:0", Way { through, ..way("none", "finish", None) }, 0, 1e9);
+        "launch_latency".clone_into(&mut answer.question);
+        (answer.quantity, answer.delivered_rate_bytes_per_s) = (Quantity::Cost, None);
+        let mut samples = vec![ns * share; 99];
+        samples.push(9e6 * share);
+        answer.latency_ns = Summary::of(&samples).map(|summary| Summary { p99: 9e6 * share, ..summary });
+        answer.detail = Some(Detail::Caller(CallerCores { core, cpus: cpus(counts) }));
+        answer
+    };
+    record.answers = ways.iter().flat_map(|way| places.iter().map(move |place| answer(*way, *place))).collect();
     record
 }

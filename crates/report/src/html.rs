@@ -1,6 +1,7 @@
 //! A record as one page: a file that works offline, loads nothing, and carries all its figures.
 
 use crate::advice::Topic;
+use crate::callers::Callers;
 use crate::chart;
 use crate::coherence::{BEYOND, beyond};
 use crate::curve;
@@ -13,7 +14,7 @@ use crate::matrix::Matrix;
 use crate::panel::{self, Line, Panel, Point, words};
 use crate::picture;
 use crate::reproduction;
-use crate::table::{fit_in_words, kind_in_words, origins_in_words, reasons};
+use crate::table::{fit_in_words, label, no_card, origins_in_words, reasons};
 use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use askama::Template;
 use lanemark_record::{CeilingKind, Picture, Record, Reproduction, Target, TargetKind, Verdict};
@@ -42,6 +43,7 @@ struct Page<'a> {
     record: &'a Record,
     command: String,
     written: Option<String>,
+    host: Option<String>,
     glance: Vec<Glance>,
     targets: Vec<TargetPart<'a>>,
     strays: Vec<PanelPart>,
@@ -74,7 +76,7 @@ struct Glance {
 
 struct TargetPart<'a> {
     target: &'a Target,
-    kind: &'static str,
+    kind: String,
     origins: Option<String>,
     /// Shares of given, assumed and fitted numbers in percent.
     origin_shares: [f64; 3],
@@ -105,6 +107,8 @@ struct PanelPart {
     fabrics_left_out: usize,
     fits: Vec<String>,
     matrices: Vec<MatrixPart>,
+    /// Why the figures are those of no card, where they are.
+    no_card: Option<String>,
     curves: Vec<CurveDrawing>,
     numbers: Grid,
 }
@@ -191,6 +195,7 @@ impl<'a> Page<'a> {
             record,
             command: record.command.join(" "),
             written: record.written_unix_s.map(figures::date),
+            host: record.host.as_ref().map(lanemark_record::Host::in_words),
             glance: (0..panels.len()).map(|place| glance(place, panels)).collect(),
             targets: record.targets.iter().map(|target| target_part(target, parts(Some(&target.name)))).collect(),
             strays: parts(None),
@@ -263,7 +268,7 @@ fn target_part(target: &Target, panels: Vec<PanelPart>) -> TargetPart<'_> {
     }
     TargetPart {
         target,
-        kind: kind_in_words(target.kind),
+        kind: label(target),
         origins: target.origins.map(origins_in_words),
         origin_shares,
         platform,
@@ -297,8 +302,10 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
     let ceilings = panel.ceilings();
     let (fabrics, fabrics_left_out) = fabrics(record, place, panel);
     let matrices = Matrix::of(panel);
-    // A matrix shows what bars would.
-    let (bars, limit_mark) = if is_plotted || !matrices.is_empty() { (Vec::new(), None) } else { bars(panel) };
+    // A matrix, or a picture by cores, shows what bars would.
+    let callers = Callers::of(record, panel);
+    let is_drawn = is_plotted || !matrices.is_empty() || !callers.is_empty();
+    let (bars, limit_mark) = if is_drawn { (Vec::new(), None) } else { bars(panel) };
     PanelPart {
         id: id(place),
         place,
@@ -328,8 +335,13 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
             .filter_map(|line| Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer)?)))
             .collect(),
         matrices: matrices.iter().map(|matrix| matrix_part(matrix, panel)).collect(),
+        no_card: no_card(record, panel),
         curves: loaded(place, panel)
             .into_iter()
+            .chain(callers.iter().enumerate().map(|(number, callers)| CurveDrawing {
+                in_words: callers.in_words(),
+                svg: callers.drawing(&format!("callers-{place}-{number}")),
+            }))
             .chain(panel.lines.iter().filter_map(|line| {
                 let buffers = curve::buffers(line.largest().answer)?;
                 let in_words = format!("{}: {}", line.name, curve::in_words(buffers));
@@ -677,6 +689,17 @@ mod tests {
         let page = html(&fixture::loaded(), &[]).unwrap();
         let panel = between(&page, "id=\"panel-0\"", "</section>");
         assert!(panel.contains("<svg class=\"loaded\"") && panel.contains("99.0 % of the limit"));
+    }
+
+    #[test]
+    fn launches_are_drawn_by_core_and_a_device_that_is_no_card_says_so() {
+        let page = html(&fixture::callers(), &[]).unwrap();
+        let panel = between(&page, "id=\"panel-0\"", "</section>");
+        assert_eq!(panel.matches("<svg class=\"callers\"").count(), 2);
+        assert!(panel.contains("aria-labelledby=\"callers-0-1-title") && !panel.contains("class=\"bars\""));
+        assert!(panel.contains("no card: the device is the processor itself"), "{panel}");
+        assert!(page.contains("<span class=\"chip\">real, CPU device, no card</span>"));
+        assert!(page.contains("governor unknown: no governors"));
     }
 
     #[test]

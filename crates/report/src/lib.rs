@@ -25,6 +25,7 @@
 #![allow(clippy::format_push_string, reason = "it reads better than `write!`, and nobody waits for these strings")]
 
 mod advice;
+mod callers;
 mod capture;
 mod chart;
 mod coherence;

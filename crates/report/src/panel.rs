@@ -1,7 +1,7 @@
 //! A record cut into panels: one question on one target, its ways as lines, best first.
 
 use crate::figures::{self, Unit};
-use lanemark_record::{Answer, Ceiling, CeilingKind, Detail, Quantity, Record, TargetKind};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, TargetKind};
 
 /// The answers of one target to one question.
 pub(crate) struct Panel<'a> {
@@ -81,9 +81,7 @@ impl<'a> Panel<'a> {
             name += &format!(" at +{} B", answer.alignment_bytes);
         }
         let way = name.clone();
-        if let Some(Detail::Pair(pair)) = answer.detail {
-            name += &format!(", cores {} and {}", pair.from_core, pair.to_core);
-        }
+        name += &cores_in_words(&answer.cores());
         for turn in 1.. {
             let name = if turn == 1 { name.clone() } else { format!("{name} (asked again: {turn})") };
             match self.lines.iter_mut().find(|line| line.name == name) {
@@ -297,6 +295,18 @@ pub(crate) fn ceiling_in_words(ceiling: &Ceiling) -> String {
     match ceiling.rate_bytes_per_s {
         Some(rate) => format!("{}, {kind}: {}", figures::rate(rate), ceiling.because),
         None => format!("{kind}: {}", ceiling.because),
+    }
+}
+
+/// What goes behind a way that is about these cores.
+pub(crate) fn cores_in_words(cores: &[u32]) -> String {
+    match cores {
+        [] => String::new(),
+        [core] => format!(", core {core}"),
+        cores => {
+            let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+            format!(", cores {}", cores.join(" and "))
+        }
     }
 }
 

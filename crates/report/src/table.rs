@@ -1,6 +1,7 @@
 //! A record on a terminal: short, the best ways first, and what limits them.
 
 use crate::advice::Topic;
+use crate::callers::Callers;
 use crate::coherence::{BEYOND, beyond};
 use crate::curve;
 use crate::fabric::{self, Fabric};
@@ -9,7 +10,7 @@ use crate::grid::{Column, Grid, wrap};
 use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
-use lanemark_record::{Answer, DoubtKind, Finding, Quantity, Record, Skipped, TargetKind};
+use lanemark_record::{Answer, DoubtKind, Finding, Quantity, Record, Skipped, Target, TargetKind};
 
 /// Ways up to which all are shown.
 const ALL_UP_TO: usize = 12;
@@ -47,14 +48,21 @@ fn head(record: &Record, width: Option<u16>) -> String {
         lines.push("INTERRUPTED: this run was ended early; what was measured until then follows".to_owned());
     }
     for target in &record.targets {
-        let kind = kind_in_words(target.kind);
+        let kind = label(target);
         let origins = target.origins.map_or_else(String::new, |origins| format!("; {}", origins_in_words(origins)));
         lines.push(wrap(&format!("{} ({kind}): {}{origins}", target.name, target.summary), width, 4));
     }
+    lines.extend(record.host.as_ref().map(|host| wrap(&format!("this machine: {}", host.in_words()), width, 4)));
     if record.answers.is_empty() {
         lines.push("no answers".to_owned());
     }
     lines.join("\n")
+}
+
+/// What kind of answer a target gives, and what is behind its runtime where it is one.
+pub(crate) fn label(target: &Target) -> String {
+    let kind = kind_in_words(target.kind);
+    target.runtime.as_ref().map_or_else(|| kind.to_owned(), |runtime| format!("{kind}, {}", runtime.label()))
 }
 
 /// What kind of answer a target gives, in a word.
@@ -83,10 +91,20 @@ fn block(record: &Record, panel: &Panel, width: Option<u16>) -> String {
         lines.extend(spread(panel).map(|note| wrap(&note, width, 2)));
         return lines.join("\n");
     }
+    let callers = Callers::of(record, panel);
     let (grid, notes) = fitting(panel, width);
+    if !callers.is_empty() {
+        lines.push(wrap(&legend(panel, &grid), width, 2));
+        for callers in &callers {
+            lines.push(wrap(&callers.in_words(), width, 2));
+            lines.extend(callers.grid(panel.unit).lines(width));
+        }
+        lines.extend(notes.into_iter().chain(no_card(record, panel)).map(|note| wrap(&note, width, 2)));
+        return lines.join("\n");
+    }
     lines.push(wrap(&legend(panel, &grid), width, 2));
     lines.extend(grid.lines(width));
-    lines.extend(notes.into_iter().map(|note| wrap(&note, width, 2)));
+    lines.extend(notes.into_iter().chain(no_card(record, panel)).map(|note| wrap(&note, width, 2)));
     if panel.is_rate() {
         lines.push(wrap(&panel.ceiling_in_words(), width, 2));
     }
@@ -94,6 +112,12 @@ fn block(record: &Record, panel: &Panel, width: Option<u16>) -> String {
         lines.extend(fabric.lines(width));
     }
     lines.join("\n")
+}
+
+/// That the figures are those of no card, where it is a device that is none.
+pub(crate) fn no_card(record: &Record, panel: &Panel) -> Option<String> {
+    let target = record.targets.iter().find(|target| target.name == panel.target)?;
+    Some(format!("no card: {}", target.runtime.as_ref()?.no_card_because()?))
 }
 
 /// One way between all pairs: a line that says which and how far apart they are, and the matrix.

@@ -135,7 +135,7 @@ fn flows(events: &mut Vec<Value>, frames: &[Frame]) {
 /// A colour of Chrome's viewer, by what the cause is about; Perfetto makes its own of the name.
 const fn colour(cause: Cause) -> &'static str {
     match cause {
-        Cause::Issue | Cause::Driver | Cause::Runtime | Cause::Compute => "thread_state_running",
+        Cause::Issue | Cause::Driver | Cause::Runtime => "thread_state_running",
         Cause::StrongOrder | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
         Cause::Buffers | Cause::Tag | Cause::Replay | Cause::Descriptor => "bad",
         Cause::RootComplex | Cause::Translation | Cause::Flush => "yellow",

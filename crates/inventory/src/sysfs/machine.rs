@@ -2,7 +2,8 @@
 
 use crate::files::{Files, Trouble, garbled, join};
 use crate::{
-    CpuSet, Governor, IdleState, Inventory, Iommu, Kernel, Mtrr, NumaNode, Pat, PatRange, Processors, Seen, Source, Why,
+    CpuSet, Governor, IdleState, Inventory, Iommu, Kernel, Mtrr, NumaNode, Package, Pat, PatRange, Processors, Seen,
+    Source, Why,
 };
 use lanemark_units::{HostPhys, MemoryType};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,12 +27,17 @@ pub(crate) fn read(files: &Files<'_>, source: Source) -> Inventory {
     }
 }
 
-fn processors(files: &Files<'_>) -> Processors {
+pub(crate) fn processors(files: &Files<'_>) -> Processors {
     let about = match files.text("proc/cpuinfo") {
         Ok(text) => text,
         Err(trouble) => {
             let why = trouble.why("proc/cpuinfo");
-            return Processors { nodes: nodes(files), governors: governors(files), ..Processors::unseen(&why) };
+            return Processors {
+                packages: packages(files),
+                nodes: nodes(files),
+                governors: governors(files),
+                ..Processors::unseen(&why)
+            };
         }
     };
     // Processors stand one after another; what is asked of one is asked of the first.
@@ -81,6 +87,7 @@ fn processors(files: &Files<'_>) -> Processors {
             0 => Seen::Unseen(Why::NoFile("line 'physical id' in proc/cpuinfo".into())),
             sockets => Seen::Known(sockets as u32),
         },
+        packages: packages(files),
         nodes: nodes(files),
         governors: governors(files),
         idle_states: idle_states(files),
@@ -94,6 +101,38 @@ fn numbered(files: &Files<'_>, folder: &str, prefix: &str) -> Result<Vec<(u32, S
     let mut numbered: Vec<(u32, String)> = names.into_iter().filter_map(number).collect();
     numbered.sort_unstable();
     Ok(numbered)
+}
+
+fn packages(files: &Files<'_>) -> Seen<Vec<Package>> {
+    let cpus = match numbered(files, CPUS, "cpu") {
+        Ok(cpus) => cpus,
+        Err(trouble) => return Seen::Unseen(trouble.why(CPUS)),
+    };
+    let mut found: BTreeMap<u32, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
+    for (cpu, folder) in cpus {
+        let folder = join(&folder, "topology");
+        let number = match files.fact(&folder, "physical_package_id", |text| text.parse::<u32>().ok()) {
+            Seen::Known(number) => number,
+            // One that is off has no topology.
+            Seen::Unseen(Why::NoFile(_)) => continue,
+            Seen::Unseen(why) => return Seen::Unseen(why),
+        };
+        let (all, first) = found.entry(number).or_default();
+        all.push(cpu);
+        let threads = files.fact(&folder, "thread_siblings_list", |text| text.parse::<CpuSet>().ok());
+        if threads.known().and_then(CpuSet::first) == Some(cpu) {
+            first.push(cpu);
+        }
+    }
+    if found.is_empty() {
+        return Seen::Unseen(Why::NoFile("physical_package_id".into()));
+    }
+    let package = |(number, (cpus, first)): (u32, (Vec<u32>, Vec<u32>))| Package {
+        number,
+        cpus: cpus.into_iter().collect(),
+        first_threads: first.into_iter().collect(),
+    };
+    Seen::Known(found.into_iter().map(package).collect())
 }
 
 fn nodes(files: &Files<'_>) -> Seen<Vec<NumaNode>> {

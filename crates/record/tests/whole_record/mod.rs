@@ -1,11 +1,13 @@
 //! A record in which every type of the format is there at least once.
 
+use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
     Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail, Direction,
     Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Found, Interval, KnownBy, LineFit, Link, LinkUse,
-    Origins, Quantity, RawSamples, Reach, Record, SCHEMA, Skipped, Socket, Steady, Summary, Target, TargetKind, Tlps,
-    Tool, WaitShare, Way,
+    Origins, Quantity, RawSamples, Reach, Record, Runtime, SCHEMA, Skipped, Socket, SocketCpus, Software, Steady,
+    Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
+use lanemark_record::{DeviceKind, Governor, Host, IdleState, Load};
 
 pub fn whole_record() -> Record {
     let way = Way {
@@ -38,6 +40,28 @@ pub fn whole_record() -> Record {
         tool: Tool { name: "lanemark".to_owned(), version: "0.1.0".to_owned() },
         command: vec!["lanemark".to_owned(), "bench".to_owned(), "--on=\"schema\"".to_owned()],
         written_unix_s: Some(u64::MAX),
+        host: Some(Host {
+            processor: Fact::Seen { value: "a processor".to_owned() },
+            sockets: Fact::Seen { value: vec![SocketCpus { socket: 1, cpus: vec![1, 3], first_threads: vec![1] }] },
+            governors: Fact::Seen {
+                value: vec![Governor {
+                    name: "powersave".to_owned(),
+                    driver: Fact::Unseen { unseen: "there is no scaling_driver".to_owned() },
+                    cpus: vec![1],
+                }],
+            },
+            idle_states: Fact::Seen {
+                value: vec![IdleState {
+                    name: "C6".to_owned(),
+                    exit_latency_ns: Fact::Seen { value: 133_000 },
+                    is_disabled: Fact::Seen { value: true },
+                }],
+            },
+            load_before: Fact::Seen {
+                value: Load { one_minute: 0.5, five_minutes: 0.25, fifteen_minutes: 0.125, runnable: 2, threads: 90 },
+            },
+            load_after: Fact::Unseen { unseen: "there is no loadavg".to_owned() },
+        }),
         targets: vec![Target {
             name: "card".to_owned(),
             summary: "a \u{1f980}\n card".to_owned(),
@@ -46,6 +70,18 @@ pub fn whole_record() -> Record {
             platform: Some(serde_json::json!({"schema": 7, "link": {"width_lanes": {"value": 8}}})),
             origins: Some(Origins { given: 1, assumed: u32::MAX, fitted: 0, unknown: 2 }),
             card: None,
+            runtime: Some(Runtime {
+                device_kind: DeviceKind::Accelerator,
+                is_emulated: true,
+                software: Some(Software {
+                    platform_name: "a runtime".to_owned(),
+                    platform_version: "OpenCL 3.0".to_owned(),
+                    device_name: "a card".to_owned(),
+                    device_version: "OpenCL 1.2".to_owned(),
+                    driver_version: "20.4".to_owned(),
+                    loader_library: Some("/lib/libOpenCL.so.1".to_owned()),
+                }),
+            }),
             links: vec![Link { name: "fpga0".to_owned(), above: "root".to_owned(), generation: 6, width_lanes: 16 }],
         }],
         answers: vec![Answer {
@@ -94,6 +130,7 @@ pub fn whole_record() -> Record {
                 round: vec![0, 0, 1],
                 issue_ns: vec![0.7, 1.4, 2.1],
                 delivered_ns: vec![0.7, 1.4, 2.1],
+                cpu: vec![4, 4, 5],
                 dropped: vec![DroppedSample { place: 1, reason: "clock_step".to_owned() }],
             }],
             dropped: Some(Dropped { context_switches: 2, clock_steps: u64::MAX }),

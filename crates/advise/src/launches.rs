@@ -1,0 +1,108 @@
+//! What the processor may have had to do with the time of a launch.
+
+use lanemark_record::{Answer, Detail, Finding, Host, Record, TargetKind};
+use std::collections::BTreeSet;
+
+const QUESTION: &str = "launch_latency";
+
+/// Why launches may have taken longer than they need, as far as the governor and the idle states of the machine tell: a clock
+/// that is kept low, and a sleep that takes as long to wake from as the fastest launch takes.
+#[must_use]
+pub fn launches(record: &Record) -> Vec<Finding> {
+    let Some(host) = &record.host else { return Vec::new() };
+    let real = record.targets.iter().filter(|target| target.kind == TargetKind::Real);
+    real.flat_map(|target| {
+        let of_target = |answer: &&Answer| answer.target == target.name && answer.question == QUESTION;
+        let answers: Vec<&Answer> = record.answers.iter().filter(of_target).collect();
+        let texts = powersave(host, &answers).into_iter().chain(sleep(host, &answers));
+        let finding = |text| Finding { question: QUESTION.to_owned(), target: target.name.clone(), text };
+        texts.map(finding).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+fn powersave(host: &Host, answers: &[&Answer]) -> Option<String> {
+    let callers = answers.iter().filter_map(|answer| match &answer.detail {
+        Some(Detail::Caller(caller)) => Some(caller),
+        _ => None,
+    });
+    let cpus: BTreeSet<u32> = callers.flat_map(|caller| caller.cpus.iter().map(|seen| seen.cpu)).collect();
+    let slow = cpus.into_iter().filter(|cpu| host.governor_of(*cpu).is_some_and(|found| found.name == "powersave"));
+    let slow: Vec<String> = slow.map(|cpu| cpu.to_string()).collect();
+    (!slow.is_empty()).then(|| {
+        format!(
+            "the governor of processors {} is powersave, which keeps the clock low or raises it late: measure again with \
+             performance, and hold the two records together with `lanemark compare`",
+            slow.join(", ")
+        )
+    })
+}
+
+fn sleep(host: &Host, answers: &[&Answer]) -> Option<String> {
+    let alone =
+        answers.iter().filter(|answer| answer.way.through.starts_with("launch_1_") || answer.way.through == "launch_1");
+    let fastest_ns = alone.filter_map(|answer| Some(answer.latency_ns?.median)).min_by(f64::total_cmp)?;
+    let states = host.idle_states.value()?.iter().filter(|state| state.is_disabled.value() != Some(&true));
+    let latency = |name: &str, ns: u64| (ns as f64 >= fastest_ns).then(|| (name.to_owned(), ns));
+    let deepest =
+        states.filter_map(|state| latency(&state.name, *state.exit_latency_ns.value()?)).max_by_key(|(_, ns)| *ns);
+    let (name, ns) = deepest?;
+    Some(format!(
+        "to wake from {name} a processor takes {ns} ns, and the fastest launch takes {fastest_ns:.0} ns: where a runtime's thread slept so \
+         deeply, it is most of the time; switch the state off (cpuidle/state*/disable) and measure again"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use lanemark_record::diagnosis::Fact;
+    use lanemark_record::{CallerCores, CpuSamples, Governor, IdleState, Summary};
+
+    fn seen<T>(value: T) -> Fact<T> {
+        Fact::Seen { value }
+    }
+
+    fn unseen<T>() -> Fact<T> {
+        Fact::Unseen { unseen: "it is a test".to_owned() }
+    }
+
+    /// A launch of 40 us from processor 3.
+    fn record(governor: &str, exit_latency_ns: u64, is_disabled: bool) -> Record {
+        let mut answer = fixture::answer("finish", 0, None);
+        QUESTION.clone_into(&mut answer.question);
+        "launch_1".clone_into(&mut answer.way.through);
+        answer.latency_ns = Summary::of(&[40e3]);
+        let cpus = vec![CpuSamples { cpu: 3, samples: 1 }];
+        answer.detail = Some(Detail::Caller(CallerCores { core: Some(3), cpus }));
+        let governor = Governor { name: governor.to_owned(), driver: unseen(), cpus: vec![3] };
+        let (exit_latency_ns, is_disabled) = (seen(exit_latency_ns), seen(is_disabled));
+        let host = Host {
+            processor: unseen(),
+            sockets: unseen(),
+            governors: seen(vec![governor]),
+            idle_states: seen(vec![IdleState { name: "C6".to_owned(), exit_latency_ns, is_disabled }]),
+            load_before: unseen(),
+            load_after: unseen(),
+        };
+        Record { host: Some(host), targets: vec![fixture::target(TargetKind::Real)], ..fixture::record(vec![answer]) }
+    }
+
+    #[test]
+    fn powersave_is_named_where_a_launch_was_called_and_performance_is_not() {
+        let texts = |record: &Record| launches(record).into_iter().map(|finding| finding.text).collect::<Vec<_>>();
+        let [text] = &texts(&record("powersave", 39_999, false))[..] else { panic!("one finding") };
+        assert!(text.starts_with("the governor of processors 3 is powersave"), "{text}");
+        assert!(texts(&record("performance", 39_999, false)).is_empty());
+        let mut elsewhere = record("powersave", 39_999, false);
+        elsewhere.targets[0].kind = TargetKind::Simulated;
+        assert!(texts(&elsewhere).is_empty());
+    }
+
+    #[test]
+    fn a_sleep_is_named_that_takes_as_long_as_a_launch_and_is_not_switched_off() {
+        let count = |ns, is_disabled| launches(&record("performance", ns, is_disabled)).len();
+        assert_eq!([count(40_000, false), count(39_999, false), count(133_000, true)], [1, 0, 0]);
+    }
+}

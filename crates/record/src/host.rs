@@ -1,0 +1,156 @@
+//! The machine that measured: what its processors are and were doing.
+
+use crate::diagnosis::Fact;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The machine on which something real was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// The processor's name for itself.
+    pub processor: Fact<String>,
+    /// Its sockets, each with its processors.
+    pub sockets: Fact<Vec<SocketCpus>>,
+    /// What sets their frequency; empty where nothing of the kind is told.
+    pub governors: Fact<Vec<Governor>>,
+    /// What the first processor does when it has nothing to do, the lightest sleep first; empty where nothing of the kind is told.
+    pub idle_states: Fact<Vec<IdleState>>,
+    /// What there was to do before the first question.
+    pub load_before: Fact<Load>,
+    /// What there was to do after the last.
+    pub load_after: Fact<Load>,
+}
+
+/// The processors of a socket, by the system's numbers, ascending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SocketCpus {
+    /// Its number.
+    pub socket: u32,
+    /// All of them.
+    pub cpus: Vec<u32>,
+    /// Those that are the first thread of a core; empty where the system does not tell which share one.
+    pub first_threads: Vec<u32>,
+}
+
+/// What sets the frequency of processors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Governor {
+    /// `performance`, `powersave`, `schedutil`, ...
+    pub name: String,
+    /// The driver below it, such as `intel_pstate`.
+    pub driver: Fact<String>,
+    /// The processors it governs, by the system's numbers, ascending.
+    pub cpus: Vec<u32>,
+}
+
+/// How a processor sleeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IdleState {
+    /// `POLL`, `C1E`, `C6`, ...
+    pub name: String,
+    /// What the kernel takes the time to wake from it for.
+    pub exit_latency_ns: Fact<u64>,
+    /// Whether it is switched off.
+    pub is_disabled: Fact<bool>,
+}
+
+/// What processors have to do at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Threads that ran, wanted to run or waited for a disk: the mean of the last minute.
+    pub one_minute: f64,
+    /// Of the last five.
+    pub five_minutes: f64,
+    /// Of the last fifteen.
+    pub fifteen_minutes: f64,
+    /// Threads that ran or wanted to, the one that asked among them.
+    pub runnable: u32,
+    /// All threads.
+    pub threads: u32,
+}
+
+impl Host {
+    /// The socket of a processor, where it is known.
+    #[must_use]
+    pub fn socket_of(&self, cpu: u32) -> Option<u32> {
+        let of = |socket: &&SocketCpus| socket.cpus.contains(&cpu);
+        self.sockets.value()?.iter().find(of).map(|socket| socket.socket)
+    }
+
+    /// The governor of a processor, where it is known.
+    #[must_use]
+    pub fn governor_of(&self, cpu: u32) -> Option<&Governor> {
+        self.governors.value()?.iter().find(|governor| governor.cpus.contains(&cpu))
+    }
+
+    /// What governs which processors and how they sleep, in words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let governors = in_words("governor", &self.governors, |governor: &Governor| {
+            let driver = governor.driver.value().map(|driver| format!(" ({driver})")).unwrap_or_default();
+            format!("{}{driver}", governor.name)
+        });
+        let states = in_words("idle states", &self.idle_states, |state: &IdleState| {
+            let latency = state.exit_latency_ns.value().map(|ns| format!(" {ns} ns")).unwrap_or_default();
+            let off = if state.is_disabled.value() == Some(&true) { " off" } else { "" };
+            format!("{}{latency}{off}", state.name)
+        });
+        let load = |load: &Fact<Load>| match load {
+            Fact::Seen { value } => format!("{} ({} runnable)", value.one_minute, value.runnable),
+            Fact::Unseen { unseen } => format!("unknown: {unseen}"),
+        };
+        format!("{governors}; {states}; load before {}, after {}", load(&self.load_before), load(&self.load_after))
+    }
+}
+
+fn in_words<T>(name: &str, fact: &Fact<Vec<T>>, word: impl Fn(&T) -> String) -> String {
+    match fact {
+        Fact::Seen { value } if value.is_empty() => format!("{name} none told"),
+        Fact::Seen { value } => format!("{name} {}", value.iter().map(word).collect::<Vec<_>>().join(", ")),
+        Fact::Unseen { unseen } => format!("{name} unknown: {unseen}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_reads_as_what_its_processors_do_and_what_is_unknown_says_why() {
+        let seen = Fact::Seen {
+            value: Load { one_minute: 0.5, five_minutes: 0.4, fifteen_minutes: 0.3, runnable: 2, threads: 90 },
+        };
+        let driver = Fact::Seen { value: "intel_pstate".to_owned() };
+        let state = |name: &str, ns, off| IdleState {
+            name: name.to_owned(),
+            exit_latency_ns: Fact::Seen { value: ns },
+            is_disabled: Fact::Seen { value: off },
+        };
+        let host = Host {
+            processor: Fact::Seen { value: "a processor".to_owned() },
+            sockets: Fact::Seen { value: vec![SocketCpus { socket: 1, cpus: vec![2, 3], first_threads: vec![2] }] },
+            governors: Fact::Seen { value: vec![Governor { name: "powersave".to_owned(), driver, cpus: vec![2] }] },
+            idle_states: Fact::Seen { value: vec![state("C1E", 10_000, false), state("C6", 133_000, true)] },
+            load_before: seen,
+            load_after: Fact::Unseen { unseen: "there is no loadavg".to_owned() },
+        };
+        assert_eq!(
+            host.in_words(),
+            "governor powersave (intel_pstate); idle states C1E 10000 ns, C6 133000 ns off; load before 0.5 (2 runnable), \
+             after unknown: there is no loadavg"
+        );
+        assert_eq!((host.socket_of(3), host.socket_of(4)), (Some(1), None));
+        assert_eq!((host.governor_of(2).is_some(), host.governor_of(3)), (true, None));
+        let bare = Host {
+            governors: Fact::Seen { value: vec![] },
+            idle_states: Fact::Unseen { unseen: "why".to_owned() },
+            ..host
+        };
+        assert!(bare.in_words().starts_with("governor none told; idle states unknown: why; "));
+    }
+}

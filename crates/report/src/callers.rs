@@ -1,0 +1,238 @@
+//! Figures by the core from which a runtime was called, one picture and one table a way.
+
+use crate::figures::{self, Unit};
+use crate::grid::{Column, Grid};
+use crate::panel::{Panel, summary};
+use crate::svg;
+use lanemark_record::{CallerCores, Detail, Host, Interval, Record};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+const HEIGHT: f64 = 260.0;
+const LEFT: f64 = 84.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 26.0;
+const BELOW: f64 = 46.0;
+/// Between two cores, and the least that all of them take.
+const STEP: f64 = 44.0;
+const LEAST_WIDTH: f64 = 420.0;
+/// Of the greatest median, the most that is drawn: a few samples that took far longer would press everything else flat.
+const MOST_MEDIANS: f64 = 3.0;
+
+/// One way from every core that was asked.
+pub(crate) struct Callers {
+    /// The way, whoever calls.
+    pub name: String,
+    /// By core; who was held on none comes last.
+    pub places: Vec<Place>,
+}
+
+/// One core.
+pub(crate) struct Place {
+    /// The core; `None` if the thread was held on none.
+    pub core: Option<u32>,
+    /// On which processors samples ended, in words.
+    processors: String,
+    /// Their sockets, as far as they are known.
+    sockets: BTreeSet<u32>,
+    median_ns: f64,
+    mad_ns: f64,
+    p99_ns: f64,
+    ci95: Option<Interval>,
+}
+
+impl Callers {
+    /// Those of a panel, in the order of its ways; none unless every answer says from which core it comes.
+    pub fn of(record: &Record, panel: &Panel) -> Vec<Callers> {
+        let mut all: Vec<Callers> = Vec::new();
+        for line in &panel.lines {
+            for point in &line.points {
+                let Some(Detail::Caller(caller)) = &point.answer.detail else { return Vec::new() };
+                let name = line.way.strip_suffix(", unpinned").unwrap_or(&line.way);
+                let place = summary(point.answer).map(|summary| Place {
+                    core: caller.core,
+                    processors: processors(caller),
+                    sockets: sockets(caller, record.host.as_ref()),
+                    median_ns: summary.median,
+                    mad_ns: summary.mad,
+                    p99_ns: summary.p99,
+                    ci95: summary.ci95,
+                });
+                match all.iter_mut().find(|callers| callers.name == name) {
+                    Some(callers) => callers.places.extend(place),
+                    None => all.push(Callers { name: name.to_owned(), places: place.into_iter().collect() }),
+                }
+            }
+        }
+        for callers in &mut all {
+            callers.places.sort_by_key(|place| (place.core.is_none(), place.core));
+        }
+        all
+    }
+
+    /// From the fastest core to the slowest, and what it is without one, in a sentence without a full stop.
+    pub fn in_words(&self) -> String {
+        let held = self.places.iter().filter(|place| place.core.is_some());
+        let by_median = |a: &&Place, b: &&Place| a.median_ns.total_cmp(&b.median_ns);
+        let at = |place: &Place| match place.core {
+            Some(core) => format!("{} from core {core}", figures::time(place.median_ns)),
+            None => format!("{} unpinned", figures::time(place.median_ns)),
+        };
+        let mut parts = Vec::new();
+        match (held.clone().min_by(by_median), held.max_by(by_median)) {
+            (Some(least), Some(most)) if least.core != most.core => {
+                parts.push(format!("{} to {}", at(least), at(most)));
+            }
+            (Some(only), _) => parts.push(at(only)),
+            _ => {}
+        }
+        parts.extend(self.places.iter().filter(|place| place.core.is_none()).map(at));
+        format!("{}: {}", self.name, if parts.is_empty() { "no figure".to_owned() } else { parts.join("; ") })
+    }
+
+    /// As a grid of figures.
+    pub fn grid(&self, unit: Unit) -> Grid {
+        let mut columns = vec![Column::words("from core"), Column::words("socket")];
+        columns.extend([unit.symbol(), "p99", "ci95"].map(Column::figures));
+        columns.push(Column::words("on processor (samples)"));
+        let row = |place: &Place| {
+            let ci95 = place.ci95.map(|ci95| format!("{} to {}", unit.figure(ci95.low), unit.figure(ci95.high)));
+            vec![
+                place.core.map_or_else(|| "unpinned".to_owned(), |core| core.to_string()),
+                place.sockets(),
+                format!("{} ±{}", unit.figure(place.median_ns), unit.figure(place.mad_ns)),
+                unit.figure(place.p99_ns),
+                ci95.unwrap_or_default(),
+                place.processors.clone(),
+            ]
+        };
+        let mut grid = Grid { columns, rows: self.places.iter().map(row).collect() };
+        grid.drop_empty_columns();
+        grid
+    }
+
+    /// Cores to the right, time upwards: medians as dots, up to p99 a line; empty where there is no figure.
+    pub fn drawing(&self, id: &str) -> String {
+        let most = |of: fn(&Place) -> f64| self.places.iter().map(of).fold(0.0, f64::max);
+        let top_ns = most(|place| place.p99_ns).min(MOST_MEDIANS * most(|place| place.median_ns)) * 1.05;
+        if !top_ns.is_finite() || top_ns <= 0.0 {
+            return String::new();
+        }
+        let width = (LEFT + RIGHT + STEP * self.places.len() as f64).max(LEAST_WIDTH);
+        let step = (width - LEFT - RIGHT) / self.places.len() as f64;
+        let x = |nth: usize| LEFT + step * (nth as f64 + 0.5);
+        let y = |ns: f64| TOP + (HEIGHT - TOP - BELOW) * (1.0 - ns.min(top_ns) / top_ns);
+        let mut text = svg::begin("callers", id, (width, HEIGHT), &self.name, &self.in_words());
+        let (bottom, right) = (y(0.0), width - RIGHT);
+        for part in 0..=4 {
+            let ns = top_ns * f64::from(part) / 4.0;
+            let _ = write!(text, "<path class=\"grid\" d=\"M{LEFT} {:.1}H{right:.1}\"/>", y(ns));
+            svg::words(&mut text, (LEFT - 8.0, y(ns) + 4.0), "end", &figures::time(ns));
+        }
+        svg::words(&mut text, (4.0, 12.0), "start", "dot median, line up to p99");
+        svg::words(&mut text, (LEFT - 8.0, bottom + 16.0), "end", "core");
+        svg::words(&mut text, (LEFT - 8.0, bottom + 32.0), "end", "socket");
+        for (nth, place) in self.places.iter().enumerate() {
+            let (at, middle, high) = (x(nth), y(place.median_ns), y(place.p99_ns));
+            let class = match (place.core, place.sockets.first()) {
+                (None, _) => "unpinned".to_owned(),
+                (Some(_), socket) => format!("line-{}", socket.copied().unwrap_or(0) % 6),
+            };
+            if place.core.is_none() {
+                let _ = write!(text, "<path class=\"apart\" d=\"M{:.1} {TOP}V{bottom:.1}\"/>", at - step / 2.0);
+            }
+            let words = place.in_words();
+            let _ = write!(
+                text,
+                "<path class=\"reach {class}\" d=\"M{at:.1} {middle:.1}V{high:.1}\"/>\
+                 <circle class=\"{class}\" cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"5\"><title>{}</title></circle>",
+                svg::escaped(&words)
+            );
+            if place.p99_ns > top_ns {
+                svg::words(&mut text, (at, TOP - 4.0), "middle", &figures::time(place.p99_ns));
+            }
+            let core = place.core.map_or_else(|| "none".to_owned(), |core| core.to_string());
+            svg::words(&mut text, (at, bottom + 16.0), "middle", &core);
+            svg::words(&mut text, (at, bottom + 32.0), "middle", &place.sockets());
+        }
+        let _ = write!(text, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom:.1}H{right:.1}\"/>");
+        text + "</svg>"
+    }
+}
+
+impl Place {
+    fn sockets(&self) -> String {
+        self.sockets.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    fn in_words(&self) -> String {
+        let from = self.core.map_or_else(|| "unpinned".to_owned(), |core| format!("from core {core}"));
+        format!("{from}: {}, p99 {}", figures::time(self.median_ns), figures::time(self.p99_ns))
+    }
+}
+
+fn processors(caller: &CallerCores) -> String {
+    caller.cpus.iter().map(|seen| format!("{} ({})", seen.cpu, seen.samples)).collect::<Vec<_>>().join(", ")
+}
+
+fn sockets(caller: &CallerCores, host: Option<&Host>) -> BTreeSet<u32> {
+    caller.cpus.iter().filter_map(|seen| host?.socket_of(seen.cpu)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn callers(record: &Record) -> Vec<Callers> {
+        Callers::of(record, &Panel::of(record)[0])
+    }
+
+    #[test]
+    fn cores_stand_in_their_order_and_who_is_held_on_none_comes_last() {
+        let record = fixture::callers();
+        let [one, many] = &callers(&record)[..] else { panic!("two ways") };
+        let names = [&*many.name, &*one.name];
+        assert!(names.contains(&"launch, told by finish") && names.contains(&"100 launches, told by finish"));
+        for callers in [one, many] {
+            let cores: Vec<Option<u32>> = callers.places.iter().map(|place| place.core).collect();
+            assert_eq!(cores, [Some(0), Some(1), None]);
+        }
+    }
+
+    #[test]
+    fn a_table_has_the_socket_where_the_record_says_it() {
+        let mut record = fixture::callers();
+        let grid = callers(&record)[0].grid(Unit::Nanoseconds);
+        let heads = |grid: &Grid| grid.columns.iter().map(|column| column.head.clone()).collect::<Vec<_>>();
+        assert_eq!(heads(&grid), ["from core", "socket", "ns", "p99", "ci95", "on processor (samples)"]);
+        assert_eq!(grid.rows[1][1], "1");
+        assert_eq!(grid.rows[2][0], "unpinned");
+        assert_eq!((&*grid.rows[2][1], &*grid.rows[2][5]), ("0, 1", "0 (10), 1 (20)"));
+        record.host = None;
+        assert!(!heads(&callers(&record)[0].grid(Unit::Nanoseconds)).contains(&"socket".to_owned()));
+    }
+
+    #[test]
+    fn every_core_is_a_dot_and_a_p99_far_above_is_written() {
+        let record = fixture::callers();
+        let all = callers(&record);
+        let one = all.iter().find(|callers| callers.name == "launch, told by finish").unwrap();
+        assert_eq!(
+            one.in_words(),
+            "launch, told by finish: 20.0 us from core 0 to 30.0 us from core 1; 25.0 us unpinned"
+        );
+        let svg = one.drawing("c");
+        assert_eq!(svg.matches("<circle").count(), 3);
+        assert!(svg.contains("class=\"line-1\"") && svg.contains("class=\"unpinned\""), "{svg}");
+        assert!(svg.contains(">9.00 ms<"), "{svg}");
+    }
+
+    #[test]
+    fn answers_that_do_not_say_where_they_come_from_are_no_picture() {
+        let mut record = fixture::callers();
+        record.answers[0].detail = None;
+        assert!(callers(&record).is_empty());
+        assert!(callers(&fixture::record()).is_empty());
+    }
+}
