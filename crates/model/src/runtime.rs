@@ -16,8 +16,8 @@ use crate::dma_call::{self, Rung};
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use lanemark_machine::{
-    Allocation, Completion, Descriptors, DmaCall, Launch, MovedByRuntime, Partner, Pattern, Share, Told, Transfer,
-    Verb, Window,
+    Allocation, Arguments, Completion, Descriptors, DmaCall, Launch, MovedByRuntime, Partner, Pattern, Share, Told,
+    Transfer, Verb, Window,
 };
 use lanemark_platform::{Driver, Platform, RegionKind, Runtime};
 use lanemark_units::Ticks;
@@ -68,11 +68,14 @@ impl<'a> Core<'a> {
 /// The formula's answer for `passes` times `launch`.
 pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Option<Prediction> {
     let (kernels, core) = (f64::from(launch.kernels), Core::of(platform)?);
-    if launch.kernels == 0 || passes == 0 {
+    let Arguments { count, allocation } = launch.arguments;
+    let is_argument = count == 0 || matches!(allocation, Allocation::Buffer | Allocation::Device);
+    let is_few = (1..=Launch::MOST_KERNELS).contains(&launch.kernels) && count <= Arguments::MOST;
+    if !is_argument || !is_few || passes == 0 {
         return None;
     }
     let runtime = core.runtime;
-    let buffers = if launch.arguments.allocation == Allocation::Buffer { launch.arguments.count } else { 0 };
+    let buffers = if allocation == Allocation::Buffer { count } else { 0 };
     let submit = core.ns(runtime.submit_ns.value) + core.ns(runtime.argument_ns.value) * f64::from(buffers);
     let has_event = launch.told == Told::Event;
     let event = if has_event { core.ns(runtime.event_ns.value) } else { 0.0 };
@@ -148,7 +151,7 @@ struct At {
 
 /// The formula's answer for `passes` times `asked`.
 pub(crate) fn copies(platform: &Platform, asked: &MovedByRuntime, passes: u64) -> Option<Prediction> {
-    if asked.bytes == 0 || passes == 0 {
+    if !(1..=MovedByRuntime::MOST_BYTES).contains(&asked.bytes) || passes == 0 {
         return None;
     }
     let copying = Copying::of(platform, asked)?;
@@ -191,6 +194,11 @@ impl<'a> Copying<'a> {
         let longest = if is_own && is_staged { bytes.min(runtime.chunk_bytes.value) } else { bytes };
         let parts = bytes.div_ceil(longest);
         let place = if is_staged { (offset + bytes).next_multiple_of(Runtime::PAGE_BYTES) } else { offset };
+        let kept = if is_pinned { 0 } else { Runtime::pages(place % Runtime::PAGE_BYTES, longest) };
+        let is_room = place.saturating_add(longest) <= platform.bytes_for_plans();
+        if kept * Runtime::PAGE_BYTES > runtime.pinned_bytes.value || !is_room {
+            return None;
+        }
         let part = |bytes| Part::of(&core, asked.verb, place, bytes, is_staged);
         let pages = if is_pinned { Runtime::pages(offset, bytes) } else { 0 };
         let (copy, calls) = match asked.allocation {

@@ -204,7 +204,9 @@ fn both(platform: &Platform, op: &Op, passes: u64, timeout_ns: u64) -> [Result<S
 
 #[test]
 fn passes_that_are_left_out_change_nothing_that_is_seen() {
-    for platform in [card(), with(&card(), "runtime.chunk_bytes", 1000.0), with(&card(), "link.width_lanes", 1.0)] {
+    for (key, value) in [("runtime.chunk_bytes", 65_536.0), ("runtime.chunk_bytes", 1000.0), ("link.width_lanes", 1.0)]
+    {
+        let platform = with(&card(), key, value);
         let copies = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| Told::ALL.map(|told| (verb, told)));
         let copies = copies.flat_map(|(verb, told)| Allocation::ALL.map(|held| copy(verb, 3333, told, held)));
         for op in copies.chain([launch(1, Told::Finish, NOTHING), launch(7, Told::Event, NOTHING)]) {
@@ -297,4 +299,14 @@ fn other_faults_end_a_copy_too_and_the_next_one_works() {
         assert!(!error.is_empty());
         assert_eq!(confirmed, Some(Confirmed { claimed_bytes: 80_000, confirmed_bytes: 80_000 }));
     }
+}
+
+#[test]
+fn each_message_tells_of_its_own_kernel_though_others_are_over() {
+    // All are over long before the first of their messages is at the handler.
+    let platform = with(&with(&card(), "runtime.kernel_start_ns", 10.0), "driver.interrupt_ns", 1_000_000.0);
+    let took = |kernels| run(&platform, launch(kernels, Told::Finish, NOTHING), 1);
+    let (one, two) = (took(1), took(2));
+    assert_eq!(waited_ns(&one, Cause::Interrupt), waited_ns(&two, Cause::Interrupt));
+    assert!(two.taken[0].delivered > one.taken[0].delivered);
 }

@@ -84,11 +84,11 @@ impl Board {
         self.cache.write_by_core(to, bytes);
     }
 
-    /// How many ends a card has told of, of a channel or, behind them, of its kernels.
-    pub(super) fn done_of(&self, card: usize, channel: usize) -> Option<u64> {
-        let kernels = self.endpoints.get(card)?.kernels.as_ref().map(Kernels::told);
-        match kernels.filter(|(number, _)| usize::from(*number) == channel) {
-            Some((_, done)) => Some(done),
+    /// How many ends a message of a card tells of that has come, of a channel or, behind them, of its kernels.
+    pub(super) fn done_of(&mut self, card: usize, channel: usize) -> Option<u64> {
+        let kernels = self.endpoints.get_mut(card)?.kernels.as_mut();
+        match kernels.filter(|kernels| usize::from(kernels.told().0) == channel) {
+            Some(kernels) => Some(kernels.hear()),
             None => self.engine(card)?.done(channel),
         }
     }

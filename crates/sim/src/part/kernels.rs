@@ -38,8 +38,9 @@ pub struct Kernels {
     /// When the last one that was launched is over, and those that are to be told of.
     until: Ticks,
     ends: Wire<()>,
-    /// How many it has told of, ever.
+    /// How many it has told of, ever, and how many of these messages have come: others are on their way.
     done: u64,
+    heard: u64,
 }
 
 /// Bytes of a message.
@@ -49,13 +50,19 @@ impl Kernels {
     /// With nothing to run.
     #[must_use]
     pub fn new(spec: Spec) -> Kernels {
-        Kernels { spec, until: Ticks::ZERO, ends: Wire::default(), done: 0 }
+        Kernels { spec, until: Ticks::ZERO, ends: Wire::default(), done: 0, heard: 0 }
     }
 
     /// What its messages are told from others by, and how many it has sent.
     #[must_use]
     pub fn told(&self) -> (u16, u64) {
         (self.spec.channel, self.done)
+    }
+
+    /// One of its messages has come: how many kernels that says are over. They come in order.
+    pub fn hear(&mut self) -> u64 {
+        self.heard += 1;
+        self.heard
     }
 
     /// A store to the card was accepted: if it is to the doorbell, one more kernel is launched. Says whether it was.
@@ -95,10 +102,11 @@ impl Kernels {
 
     /// Shows everything that changes.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let Kernels { spec: _, until, ends, done } = self;
+        let Kernels { spec: _, until, ends, done, heard } = self;
         view.time(until);
         view.count(ends.iter().count());
         view.state(*done);
+        view.state(*heard);
     }
 }
 

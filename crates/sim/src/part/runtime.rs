@@ -302,7 +302,6 @@ impl Command {
     fn launched(&self, spec: &Spec, launch: &Launch) -> Option<(Option<Instruction>, Step)> {
         let kernels = u64::from(launch.kernels);
         Some(match self.step {
-            Step::Over => return None,
             Step::Ring(nth) => {
                 let step = if nth + 1 < kernels { Step::Build(nth + 1) } else { Step::Wait(nth) };
                 (Some(spec.ring(spec.bell, self.done + nth + 1)), step)
