@@ -307,6 +307,6 @@ fn each_message_tells_of_its_own_kernel_though_others_are_over() {
     let platform = with(&with(&card(), "runtime.kernel_start_ns", 10.0), "driver.interrupt_ns", 1_000_000.0);
     let took = |kernels| run(&platform, launch(kernels, Told::Finish, NOTHING), 1);
     let (one, two) = (took(1), took(2));
-    assert_eq!(waited_ns(&one, Cause::Interrupt), waited_ns(&two, Cause::Interrupt));
-    assert!(two.taken[0].delivered > one.taken[0].delivered);
+    let later = two.taken[0].delivered - one.taken[0].delivered;
+    assert!(later.as_ns() > 3000.0, "the second call takes so long, and then its own message");
 }
