@@ -497,7 +497,7 @@ pub struct Axes {
     pub reach: Reach,
     /// Matrices that are multiplied.
     pub matrices: Option<Vec<Matrix>>,
-    /// The cores from which a runtime is called.
+    /// The cores from which kernels are launched.
     pub cores: Option<Cores>,
 }
 

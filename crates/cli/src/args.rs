@@ -154,7 +154,7 @@ pub struct AxisArgs {
     /// may be given several times [default: poisson:256]
     #[arg(long, value_name = "MATRIX", value_delimiter = ',')]
     pub matrix: Vec<String>,
-    /// Cores from which a runtime is called, one after the other: 0-3,8 or all [default: twelve, spread evenly]
+    /// Cores from which kernels are launched, one after the other: 0-3,8 or all [default: twelve, spread evenly]
     #[arg(long, value_name = "CORES", value_parser = cores)]
     pub cores: Option<Cores>,
 }

@@ -61,7 +61,9 @@ impl Work {
         let left_out = (question.left_out)(facts).filter(|left_out| cases.is_empty() || !left_out.is_all());
         let left_out = left_out.filter(|_| cases.is_empty() || axes.cores.is_none());
         let left_out = match facts.runtime {
-            Some(_) if cases.is_empty() && facts.regions.is_empty() => Some(LeftOut::all(NO_FUNCTION)),
+            Some(_) if cases.is_empty() && facts.regions.is_empty() && axes.cores.is_none() => {
+                Some(LeftOut::all(NO_FUNCTION))
+            }
             _ => left_out,
         };
         let says_why = left_out.is_some();
@@ -78,9 +80,7 @@ impl Work {
                     "--found and --socket are about host memory of transfers that devices make by themselves; --socket remote asks \
                      where memory.remote_ns is not 0"
                 }
-                None if axes.cores.is_some() => {
-                    "--cores is about the thread that calls a runtime, and here none is called"
-                }
+                None if axes.cores.is_some() => "--cores says from which cores kernels are launched, and here none is",
                 None if !axes.reach.is_usual() => "--window, --random and --stride are about what devices move",
                 None if *axes != Axes::default() => {
                     "what was chosen leaves nothing of it: it has no such sizes, memory types, instructions, region or flows"
