@@ -17,7 +17,8 @@ const ROUNDED: f64 = 1e-9;
 
 fn card(memory: &[(&str, f64)], kernel: &[(&str, f64)], keeps: bool) -> Platform {
     let rows = |numbers: &[(&str, f64)]| -> String {
-        numbers.iter().map(|(key, number)| format!("{key} = {{ value = {number}, assumed = \"drawn\" }}\n")).collect()
+        let row = |(key, number): &(&str, f64)| format!("{key} = {{ value = {number}, assumed = \"drawn\" }}\n");
+        numbers.iter().map(row).collect::<Vec<_>>().concat()
     };
     let text = format!(
         "{CARD}\n[device_memory]\n{}\n[kernel]\nkeeps_words = {{ value = {keeps}, assumed = \"drawn\" }}\n{}",

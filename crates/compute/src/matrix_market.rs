@@ -131,7 +131,7 @@ pub fn matrix_market(bytes: &[u8]) -> Result<Csr, NotMatrixMarket> {
     let wrong = |line: usize, what: Wrong| NotMatrixMarket { line, what };
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
-        wrong(1 + before.iter().filter(|byte| **byte == b'\n').count(), Wrong::Text)
+        wrong(1 + String::from_utf8_lossy(before).matches('\n').count(), Wrong::Text)
     })?;
     let mut lines = (1..).zip(text.lines());
     let (field, symmetry) = banner(lines.next().map_or("", |(_, line)| line)).map_err(|what| wrong(1, what))?;

@@ -3,10 +3,11 @@
 //! Ports: [`Pipeline`]; the memory ports that it asks are handed to it.
 //!
 //! Three loops hang on each other. One goes over where rows end. The next one goes over entries, an interval apart and not before the end of
-//! their row is known, and has their columns and values loaded. The last one asks for an element of `x` when the column has come, an
-//! interval apart, and adds the product when value and element are there and the addition before is over; sums of rows are gathered
-//! until they are a burst to store. No loop is ahead of the one before it. A unit that goes over an array in order asks for a burst at its first element, when it has room for all of its
-//! words; the room of a burst is free when the last entry that needs it has used it. A row without entries is a step of its own.
+//! their row is known, and has their columns and values loaded. The last one asks for an element of `x` when the column has come, an interval
+//! apart, and adds the product when value and element are there and the addition before is over; sums of rows are gathered until they are a
+//! burst to store. No loop is ahead of the one before it. A unit that goes over an array in order asks for a burst at its first element, when
+//! it has room for all of its words; the room of a burst is free when the last entry that needs it has used it. A row without entries is a step
+//! of its own.
 
 use crate::part::memory_port::MemoryPort;
 use crate::part::pipeline::{Pipeline, Spec};
