@@ -59,6 +59,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("whole_copies", "counted"),
     ("runs", "counted"),
     ("socket", "a name"),
+    ("sockets", "counted"),
     ("cpus", "names"),
     ("first_threads", "names"),
     ("cpu", "a name"),

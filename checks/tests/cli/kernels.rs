@@ -40,7 +40,7 @@ fn copies_are_asked_of_one_port_up_to_all_and_confirmed() {
     let rate = |through: &str| {
         let answer = answers.iter().find(|answer| answer["way"]["through"] == through).unwrap();
         assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"]);
-        assert_eq!(answer["waits"][0]["cause"], "kernel");
+        assert_eq!(answer["waits"][0]["cause"], "compute");
         answer["delivered_rate_bytes_per_s"]["median"].as_f64().unwrap()
     };
     let one = rate("compute_stream_copy_1_port_vectors_of_4");

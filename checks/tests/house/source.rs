@@ -183,7 +183,8 @@ fn test_modules(file: &SourceFile) -> Vec<String> {
     code.split(FOR_TESTS)
         .skip(1)
         .filter_map(|item| {
-            let name = item.split(['{', ';']).next()?.trim().strip_prefix("mod ")?;
+            let item = item.split(['{', ';']).next()?.trim();
+            let name = item.strip_prefix("pub(crate) ").unwrap_or(item).strip_prefix("mod ")?;
             item.trim_start()[4 + name.len()..].starts_with(';').then(|| format!("{folder}/{name}"))
         })
         .collect()

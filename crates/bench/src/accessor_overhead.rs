@@ -47,7 +47,7 @@ const LAUNCH_OF: u64 = 2;
 const LINE_TIMES: u64 = 3;
 
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
-    let Some(runtime) = &facts.runtime else { return Vec::new() };
+    let Some(runtime) = facts.runtime.as_ref().filter(|_| needs::has_queue(facts)) else { return Vec::new() };
     let mut cases = vec![launch(Arguments::NONE)];
     for allocation in ALLOCATIONS.into_iter().filter(|one| runtime.allocations.contains(one)) {
         cases.extend(COUNTS.map(|count| launch(Arguments { count, allocation })));

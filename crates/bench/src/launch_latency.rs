@@ -75,7 +75,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
 mod tests {
     use super::*;
     use crate::caller::Cores;
-    use lanemark_machine::{Clockwork, DeviceKind, Placement, RuntimeFacts};
+    use lanemark_machine::{Allocation, Clockwork, DeviceKind, Placement, RuntimeFacts};
 
     #[test]
     fn each_wait_and_many_launches_are_cases_of_their_own() {
@@ -112,7 +112,7 @@ mod tests {
             runtime: Some(RuntimeFacts {
                 kind: DeviceKind::Accelerator,
                 is_emulated: false,
-                allocations: vec![],
+                allocations: vec![Allocation::Buffer],
                 memory_ports: 1,
                 computes: false,
             }),

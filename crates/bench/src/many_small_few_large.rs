@@ -48,7 +48,7 @@ const LEAST_TIMEOUT_NS: u64 = 60_000_000_000;
 const TIMEOUT_NS_PER_BYTE: u64 = 100;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
-    let Some(runtime) = &facts.runtime else { return Vec::new() };
+    let Some(runtime) = facts.runtime.as_ref().filter(|_| needs::has_queue(facts)) else { return Vec::new() };
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let of = |allocation: &Allocation| {
         let through = Through::Runtime { told: Told::Event, allocation: *allocation };

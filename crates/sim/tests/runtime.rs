@@ -98,7 +98,7 @@ fn an_event_and_an_empty_queue_cost_what_they_say_and_only_the_program_that_uses
 fn a_copy_is_staged_below_a_length_beside_a_line_and_beyond_what_may_be_pinned() {
     // A driver that pins for nothing leaves no doubt who copied.
     let copied_ns = |platform: &Platform, bytes| {
-        waited_ns(&run(platform, copy(Verb::Load, bytes, Told::Event, Allocation::Buffer), 1), Cause::Runtime)
+        waited_ns(&run(platform, copy(Verb::Load, bytes, Told::Event, Allocation::Device), 1), Cause::Runtime)
     };
     let software = copied_ns(&card(), 4096);
     assert_eq!(copied_ns(&card(), 4095) - software, 64.0 * 6.0);
