@@ -183,9 +183,10 @@ fn test_modules(file: &SourceFile) -> Vec<String> {
     code.split(FOR_TESTS)
         .skip(1)
         .filter_map(|item| {
-            let item = item.split(['{', ';']).next()?.trim();
-            let name = item.strip_prefix("pub(crate) ").unwrap_or(item).strip_prefix("mod ")?;
-            item.trim_start()[4 + name.len()..].starts_with(';').then(|| format!("{folder}/{name}"))
+            let end = item.find(['{', ';']).filter(|end| item[*end..].starts_with(';'))?;
+            let declared = item[..end].trim();
+            let name = declared.strip_prefix("pub(crate) ").unwrap_or(declared).strip_prefix("mod ")?;
+            Some(format!("{folder}/{name}"))
         })
         .collect()
 }
@@ -205,5 +206,7 @@ fn a_module_declared_for_tests_is_found_where_rust_looks_for_it() {
     let declares = |path: &str| test_modules(&SourceFile::new(path, "#[cfg(test)]\nmod fixture;\nmod other;\n"));
     assert_eq!(declares("crates/report/src/lib.rs"), ["crates/report/src/fixture"]);
     assert_eq!(declares("crates/hw/src/machine.rs"), ["crates/hw/src/machine/fixture"]);
+    let of_its_crate = SourceFile::new("crates/a/src/lib.rs", "#[cfg(test)]\npub(crate) mod sample;\n");
+    assert_eq!(test_modules(&of_its_crate), ["crates/a/src/sample"]);
     assert!(test_modules(&SourceFile::new("crates/a/src/b.rs", "#[cfg(test)]\nmod tests { }")).is_empty());
 }
