@@ -149,7 +149,8 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
         let fact = &record["host"][fact];
         assert!(fact.get("value").is_some() || fact["unseen"].is_string(), "{fact}");
     }
-    let is_rate = |answer: &Value| ["transfer", "many_small_few_large"].contains(&answer["question"].as_str().unwrap());
+    let rates = ["transfer", "many_small_few_large", "stream_copy", "spmv"];
+    let is_rate = |answer: &Value| rates.contains(&answer["question"].as_str().unwrap());
     for answer in answers {
         let quantity = if is_rate(answer) { "bandwidth" } else { "cost" };
         assert_eq!(answer["quantity"], quantity);
@@ -367,7 +368,9 @@ fn every_device_of_every_runtime_answers_both_roads_and_an_emulation_is_said_to_
     let Some(environment) = environment() else { return };
     let record = of_every(&environment, &["--question", "launch_latency"]);
     for (number, device) in EVERY.iter().enumerate() {
-        assert_eq!(answers_of(&record, device).len(), 3, "{device}");
+        // By three ways, from some cores and from none.
+        let launches = answers_of(&record, device).len();
+        assert!(launches >= 6 && launches.is_multiple_of(3), "{device}: {launches}");
         let summary = record["targets"][number]["summary"].as_str().unwrap();
         assert_eq!(summary.contains("emulated)"), summary.contains("FPGA Emulation"), "{summary}");
         assert_eq!(summary.contains("SYCL 2020 (libsycl "), device.starts_with("sycl"), "{summary}");
@@ -393,7 +396,7 @@ fn copies_of_every_device_arrive_as_all_kinds_of_memory_that_it_has() {
             let is_emulated =
                 ["opencl:", "sycl:"].iter().any(|road| answer["target"] == device(&record, road, "emulated"));
             let because = answer["ceiling"]["because"].as_str().unwrap();
-            assert_eq!(because.contains("nothing of a real one"), is_emulated, "{answer}");
+            assert_eq!(because.contains("nothing about a real one"), is_emulated, "{answer}");
         }
         // PoCL 3.1 has no unified memory, and the others have.
         let ways = |words| answers_of(&record, device(&record, "sycl:", words)).len();
