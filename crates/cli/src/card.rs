@@ -174,7 +174,7 @@ pub fn rehearse(args: &BenchArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     head(&mut out, &rehearsal)?;
     let notes = rehearsal.notes();
-    let mut targets = [Target {
+    let mut targets = vec![Target {
         machine: Box::new(rehearsal),
         formula: None,
         platform: None,

@@ -5,12 +5,11 @@ use crate::ask::{command_line, terminal_width, write_html};
 use crate::failure::Failure;
 use crate::input;
 use crate::progress::{progress, spinner};
-use crate::target::{platform, runtimes};
+use crate::target::{Machines, platform, runtimes};
 use crate::unknown;
 use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit_told as solve_told};
 use lanemark_hw::HostMemory;
-use lanemark_machine::Machine;
 use lanemark_record::{Record, Reproduction, Verdict, file};
 use serde_json::json;
 use std::io::Write;
@@ -87,9 +86,9 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
 }
 
 /// This machine, and the devices behind its runtimes where one of `papers` has something to ask them; and who does not answer, and why.
-fn this_machine(papers: &[&Paper]) -> Result<(Vec<Box<dyn Machine>>, Vec<String>), Failure> {
+fn this_machine(papers: &[&Paper]) -> Result<(Machines, Vec<String>), Failure> {
     let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
-    let mut found: Vec<Box<dyn Machine>> = vec![Box::new(host)];
+    let mut found: Machines = vec![Box::new(host)];
     let mut silent = Vec::new();
     let mut asks_runtimes = false;
     for paper in papers {

@@ -78,8 +78,14 @@ impl Target {
         }
         if let Some(number) = name.strip_prefix(SYCL) {
             let machine = Box::new(open_sycl(number, interrupted)?);
-            let (software, changed) = (None, Vec::new());
-            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed });
+            return Ok(Target {
+                machine,
+                formula: None,
+                platform: None,
+                card: None,
+                software: None,
+                changed: Vec::new(),
+            });
         }
         if let Some(address) = card::address(name) {
             let (machine, card) = card::open(address, card, interrupted)?;
@@ -182,9 +188,12 @@ fn open_cl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<OpenClMachine,
     })
 }
 
+/// Machines to ask, one after the other.
+pub type Machines = Vec<Box<dyn Machine>>;
+
 /// Every device behind a runtime of this machine, and who does not answer, and why.
-pub fn runtimes() -> (Vec<Box<dyn Machine>>, Vec<String>) {
-    let (mut found, mut silent): (Vec<Box<dyn Machine>>, _) = (Vec::new(), Vec::new());
+pub fn runtimes() -> (Machines, Vec<String>) {
+    let (mut found, mut silent): (Machines, _) = (Vec::new(), Vec::new());
     for number in 0.. {
         match OpenClMachine::open(number, Arc::default()) {
             Ok(machine) => found.push(Box::new(machine)),

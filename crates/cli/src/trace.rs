@@ -78,7 +78,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         software: None,
         changed,
     };
-    let Work { tasks, skipped } = work(&questions, &[target], &axes(&args.axes)?)?;
+    let Work { tasks, skipped } = work(&questions, std::slice::from_ref(&target), &axes(&args.axes)?)?;
     let Some(case) = tasks.first().map(|task| &task.case) else {
         let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
         return Err(Failure::Absent(because.to_owned()));

@@ -33,7 +33,7 @@ pub fn kernels() {
             let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
             let plan = Plan::on_one_core(vec![Op::Compute(Compute { work, told: Told::Finish })], 1);
             let mut simulated = Vec::new();
-            let mut plain = Vec::new();
+            let mut by_loop = Vec::new();
             for _ in 0..ROUNDS {
                 let start = Instant::now();
                 let mut samples = Samples::wanted(1);
@@ -43,10 +43,10 @@ pub fn kernels() {
                 simulated.push(entries / start.elapsed().as_secs_f64() / 1e6);
                 let start = Instant::now();
                 black_box(matrix.times(black_box(&x)));
-                plain.push(entries / start.elapsed().as_secs_f64() / 1e6);
+                by_loop.push(entries / start.elapsed().as_secs_f64() / 1e6);
             }
             row(&format!("kernels: {made}, {kernels} of {ports_each} ports, M non-zeros/s (wanted: 100)"), simulated);
-            row("  baseline: a plain loop over the same matrix", plain);
+            row("  baseline: a plain loop over the same matrix", by_loop);
         }
     }
 }
