@@ -42,7 +42,7 @@ fn platform(random: &mut Random) -> Platform {
         platform = platform.with(&format!("runtime.{key}"), value, Origin::Assumed("drawn".to_owned())).unwrap();
     }
     let chunk = random.pick(&[64, 1000, 4096, 65_536]);
-    set(&mut platform, "runtime.chunk_bytes", chunk as f64);
+    set(&mut platform, "runtime.chunk_bytes", f64::from(chunk));
     set(&mut platform, "runtime.staged_below_bytes", random.pick(&[0.0, 4096.0, 100_000.0]));
     set(&mut platform, "runtime.buffer_offset_bytes", random.pick(&[0.0, 16.0, 4032.0]));
     set(&mut platform, "runtime.clock_ghz", random.pick(&[0.0, 0.8, 2.0]));
