@@ -496,7 +496,9 @@ mod tests {
         let (interval, depth, addition) = (ns(1), ns(5), ns(4));
         let spec = Spec { interval, depth, addition, unit_words: 8, burst_words: 1, words };
         let mut starts = vec![0];
-        lengths.iter().for_each(|length| starts.push(starts[starts.len() - 1] + length));
+        for length in lengths {
+            starts.push(starts[starts.len() - 1] + length);
+        }
         let entries = starts[lengths.len()];
         let values = (0..entries).map(|entry| f64::from(entry) + 1.0).collect();
         let matrix = Arc::new(Csr::new(1, starts, vec![0; entries as usize], values).unwrap());
