@@ -14,6 +14,8 @@
 //!
 //! This is the only room with hand-written `unsafe`. Nothing here prints.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod behind_runtime;
 pub mod copy_to_device;
 pub mod host_memory;
 mod interpreter;

@@ -8,17 +8,17 @@ use super::device::Device;
 use super::queue::{Computing, Queue};
 use super::status::Status;
 use super::workers;
-use crate::interpreter::interpreter;
+use crate::behind_runtime;
 use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
-use crate::x86::pin::{allowed_cpus, usable_cores};
+use crate::x86::pin::allowed_cpus;
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Allocation, Clockwork, Compute, Facts, Launch, Machine, MachineError, MovedByRuntime, Plan, RuntimeFacts, Samples,
-    Told, Unsupported,
+    Allocation, Compute, Facts, Launch, Machine, MachineError, MovedByRuntime, Plan, RuntimeFacts, Samples, Told,
+    Unsupported,
 };
 use opencl_sys as cl;
 use std::sync::atomic::AtomicBool;
@@ -302,27 +302,13 @@ fn facts(device: &Device, queue: &Queue, cpus: usize) -> Facts {
         Allocation::Device => context.usm.is_some(),
         Allocation::Host => context.usm.is_some_and(|usm| usm.has_host),
     };
-    Facts {
-        name: format!("opencl:{}", device.number),
-        summary: device.described(),
-        clockwork: if interpreter().is_some() { Clockwork::Emulated } else { Clockwork::Real },
-        cores: usable_cores(cpus),
-        regions: Vec::new(),
-        memory_types: Vec::new(),
-        stores: Vec::new(),
-        loads: Vec::new(),
-        memcpy: String::new(),
-        dma: None,
-        driver_width: None,
-        disciplines: Vec::new(),
-        holders: Vec::new(),
-        runtime: Some(RuntimeFacts {
-            kind: device.kind,
-            is_emulated: device.is_emulated,
-            allocations: Allocation::ALL.into_iter().filter(has).collect(),
-            memory_ports: context.ports.count(),
-            // What it could not build the kernels of, it could not have been opened with.
-            computes: true,
-        }),
-    }
+    let runtime = RuntimeFacts {
+        kind: device.kind,
+        is_emulated: device.is_emulated,
+        allocations: Allocation::ALL.into_iter().filter(has).collect(),
+        memory_ports: context.ports.count(),
+        // What it could not build the kernels of, it could not have been opened with.
+        computes: true,
+    };
+    behind_runtime::facts(format!("opencl:{}", device.number), device.described(), cpus, runtime)
 }

@@ -3,17 +3,17 @@
 use super::SyclError;
 use super::device::Device;
 use super::queue::Queue;
-use crate::interpreter::interpreter;
+use crate::behind_runtime;
 use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
-use crate::x86::pin::{allowed_cpus, usable_cores};
+use crate::x86::pin::allowed_cpus;
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Allocation, Arguments, Clockwork, Facts, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, RuntimeFacts,
-    Samples, Unsupported,
+    Allocation, Arguments, Facts, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, RuntimeFacts, Samples,
+    Unsupported,
 };
 use lanemark_units::format_size;
 use std::sync::atomic::AtomicBool;
@@ -259,26 +259,12 @@ fn facts(device: &Device, cpus: usize) -> Facts {
     let mut allocations = vec![Allocation::Buffer];
     allocations.extend(has_device.then_some(Allocation::Device));
     allocations.extend((has_device && has_host).then_some(Allocation::Host));
-    Facts {
-        name: format!("sycl:{}", device.number),
-        summary: device.described(),
-        clockwork: if interpreter().is_some() { Clockwork::Emulated } else { Clockwork::Real },
-        cores: usable_cores(cpus),
-        regions: Vec::new(),
-        memory_types: Vec::new(),
-        stores: Vec::new(),
-        loads: Vec::new(),
-        memcpy: String::new(),
-        dma: None,
-        driver_width: None,
-        disciplines: Vec::new(),
-        holders: Vec::new(),
-        runtime: Some(RuntimeFacts {
-            kind: device.kind,
-            is_emulated: device.is_emulated,
-            allocations,
-            memory_ports: 1,
-            computes: false,
-        }),
-    }
+    let runtime = RuntimeFacts {
+        kind: device.kind,
+        is_emulated: device.is_emulated,
+        allocations,
+        memory_ports: 1,
+        computes: false,
+    };
+    behind_runtime::facts(format!("sycl:{}", device.number), device.described(), cpus, runtime)
 }

@@ -1,0 +1,25 @@
+//! What is true of every device behind a runtime, whichever that is.
+
+use crate::interpreter::interpreter;
+use crate::x86::pin::usable_cores;
+use lanemark_machine::{Clockwork, Facts, RuntimeFacts};
+
+/// A queue: it has no region and no instruction, and a program may call it from so many processors.
+pub(crate) fn facts(name: String, summary: String, cpus: usize, runtime: RuntimeFacts) -> Facts {
+    Facts {
+        name,
+        summary,
+        clockwork: if interpreter().is_some() { Clockwork::Emulated } else { Clockwork::Real },
+        cores: usable_cores(cpus),
+        regions: Vec::new(),
+        memory_types: Vec::new(),
+        stores: Vec::new(),
+        loads: Vec::new(),
+        memcpy: String::new(),
+        dma: None,
+        driver_width: None,
+        disciplines: Vec::new(),
+        holders: Vec::new(),
+        runtime: Some(runtime),
+    }
+}
