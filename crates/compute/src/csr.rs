@@ -128,25 +128,30 @@ impl Csr {
     /// ```
     #[must_use]
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
-        self.each_row(|column, value| value * x.get(column as usize).copied().unwrap_or(0.0))
+        (0..self.rows()).map(|row| self.row_times(row, x)).collect()
+    }
+
+    /// A row of [`Csr::times`].
+    #[inline]
+    #[must_use]
+    pub fn row_times(&self, row: u32, x: &[f64]) -> f64 {
+        self.row(row).fold(0.0, |sum, (column, value)| sum + value * x.get(column as usize).copied().unwrap_or(0.0))
     }
 
     /// How far each row of `A x` may be off when it is summed in another order or with fused additions: for `n` entries, `n` times
     /// 2^-52 times the sum of the magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 3.5, rounded up).
     #[must_use]
     pub fn error_bounds(&self, x: &[f64]) -> Vec<f64> {
-        let sums = self.each_row(|column, value| (value * x.get(column as usize).copied().unwrap_or(0.0)).abs());
-        let lengths = self.row_starts.windows(2).map(|pair| f64::from(pair[1] - pair[0]));
-        sums.iter().zip(lengths).map(|(sum, length)| sum * length * f64::EPSILON).collect()
+        let magnitude = |(column, value): (u32, f64)| (value * x.get(column as usize).copied().unwrap_or(0.0)).abs();
+        let bound = |row: u32| self.row(row).map(magnitude).sum::<f64>() * self.row(row).len() as f64 * f64::EPSILON;
+        (0..self.rows()).map(bound).collect()
     }
 
-    fn each_row(&self, term: impl Fn(u32, f64) -> f64) -> Vec<f64> {
-        let row = |pair: &[u32]| {
-            let entries = pair[0] as usize..pair[1] as usize;
-            let (columns, values) = (&self.column_of[entries.clone()], &self.values[entries]);
-            columns.iter().zip(values).fold(0.0, |sum, (column, value)| sum + term(*column, *value))
-        };
-        self.row_starts.windows(2).map(row).collect()
+    /// The entries of a row.
+    #[inline]
+    fn row(&self, row: u32) -> impl ExactSizeIterator<Item = (u32, f64)> {
+        let entries = self.row_starts[row as usize] as usize..self.row_starts[row as usize + 1] as usize;
+        self.column_of[entries.clone()].iter().copied().zip(self.values[entries].iter().copied())
     }
 }
 

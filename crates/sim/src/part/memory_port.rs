@@ -23,7 +23,7 @@ impl From<&DeviceMemory> for Spec {
 }
 
 /// Everything that changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryPort {
     spec: Spec,
     free_at: Ticks,

@@ -144,6 +144,10 @@ impl StreamKernel {
 }
 
 impl Pipeline for StreamKernel {
+    fn ports(&self) -> &[usize] {
+        std::slice::from_ref(&self.port)
+    }
+
     fn next_at(&mut self) -> Ticks {
         let store = self.stores.front().map(|burst| burst.at);
         self.loads.as_ref().map(|burst| burst.at).into_iter().chain(store).min().unwrap_or(Ticks::NEVER)
@@ -193,7 +197,7 @@ mod tests {
         let spec = Spec { interval, depth, addition, unit_words, burst_words, words: words_of };
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 8 * words, stride_bytes: 8, vector_words: 1 };
         let mut kernels = [StreamKernel::new(spec, copy, 0, (1..=words).collect())];
-        let ended = pipeline::run(&mut kernels, &mut [MemoryPort::new(memory)], false);
+        let ended = pipeline::run(&mut kernels, &mut [MemoryPort::new(memory)]);
         assert!(kernels[0].copied().iter().copied().eq(1..=words));
         ended
     }
