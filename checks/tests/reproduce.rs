@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 /// Every paper, reproduced once for all tests here.
 fn all() -> &'static [Reproduction] {
     static ALL: OnceLock<Vec<Reproduction>> = OnceLock::new();
-    let one = |paper| reproduce(paper, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}"));
+    let one = |paper| reproduce(paper, &mut |_, _| true).unwrap_or_else(|error| panic!("{error}"));
     ALL.get_or_init(|| PAPERS.iter().map(one).collect())
 }
 

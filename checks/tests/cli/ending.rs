@@ -1,6 +1,7 @@
 //! How it ends when it is ended: Ctrl-C, a reader who has had enough, a full disk.
 
 use crate::folder::{Folder, Outcome, small, wait};
+use lanemark_experiment::PAPERS;
 use lanemark_record::Record;
 use std::fs::OpenOptions;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -33,6 +34,18 @@ fn ctrl_c_keeps_what_was_measured() {
     let kept = record.answers.iter().filter(|answer| answer.target == "card-gen5-x16").count();
     assert!(kept < all.answers.len(), "{kept} of {} answers", all.answers.len());
     folder.good(&["report", "r.json"]);
+}
+
+#[test]
+fn ctrl_c_between_papers_keeps_those_that_are_done() {
+    let folder = Folder::new();
+    let status = interrupt(folder.start(&["reproduce", "--json"]));
+    let said = folder.said(status);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let kept = document["reproductions"].as_array().unwrap();
+    assert!(kept.len() < PAPERS.len(), "{} papers", kept.len());
+    assert!(kept.iter().all(|paper| !paper["rows"].as_array().unwrap().is_empty()));
 }
 
 #[test]

@@ -45,6 +45,23 @@ fn steps_for_a_machine_are_printed_in_order_and_change_nothing() {
 }
 
 #[test]
+fn a_document_has_what_the_text_says() {
+    let folder = slot();
+    let read = |arguments: &[&str]| -> serde_json::Value { serde_json::from_str(&folder.good(arguments)).unwrap() };
+    let kinds = |steps: &serde_json::Value, kind: &str| -> Vec<String> {
+        let kind_of = |step: &serde_json::Value| step.pointer(kind).and_then(|kind| kind.as_str()).unwrap().to_owned();
+        steps.as_array().unwrap().iter().map(kind_of).collect()
+    };
+    let all = ["mask", "remove", "program", "rescan", "clear", "check", "restore"];
+    let planned = read(&["recover", "01:00.0", "--from", "slot.txt", "--dry-run", "--json"]);
+    assert_eq!(kinds(&planned["steps"], "/kind"), all);
+    assert_eq!(planned["steps"][1]["commands"][0], "echo 1 > /sys/bus/pci/devices/0000:01:00.0/remove");
+    let done = read(&["recover", "card", "--on", "card-gen5-x16", "--fault", "stuck@card", "--json"]);
+    assert_eq!(kinds(&done["done"], "/step/kind"), all);
+    assert!(done["at_first"]["0000:01:00.0"].is_string() && done["differences"] == serde_json::json!([]), "{done}");
+}
+
+#[test]
 fn a_real_machine_is_not_changed_and_the_message_says_what_to_do() {
     let outcome = slot().run(&["recover", "01:00.0", "--from", "slot.txt"]);
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""));

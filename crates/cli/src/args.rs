@@ -472,6 +472,9 @@ pub struct RecoverArgs {
     /// What is wrong with the simulated card, such as stuck@card or removed@card; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',', requires = "on")]
     pub fault: Vec<Fault>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A step of a recovery that may be left out.

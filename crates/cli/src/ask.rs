@@ -4,6 +4,7 @@ use crate::args::{AxisArgs, BenchArgs, ReportArgs};
 use crate::card::{self, Card};
 use crate::failure::{Failure, say};
 use crate::input;
+use crate::interrupt;
 use crate::matrix::matrix;
 use crate::output;
 use crate::progress::{by_time, progress};
@@ -28,15 +29,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     if args.card.dry_run {
         return card::rehearse(args);
     }
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    // The second time, nobody wants to wait for the plan that is under way.
-    let end = move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(Failure::Interrupted.exit_code().into())
-        }
-    };
-    ctrlc::set_handler(end).map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
+    let interrupted = interrupt::flag()?;
     let mut run = Run::new(args, &["card-gen5-x16", "host"], &interrupted)?;
     run.ask_all(&interrupted, Run::measure);
     run.finish(args, false)

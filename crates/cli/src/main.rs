@@ -9,6 +9,7 @@ mod compare;
 mod doctor;
 mod failure;
 mod input;
+mod interrupt;
 mod listing;
 mod lspci;
 mod matrix;

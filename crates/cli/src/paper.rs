@@ -4,16 +4,19 @@ use crate::args::{FitArgs, ReproduceArgs};
 use crate::ask::{command_line, terminal_width, write_html};
 use crate::failure::Failure;
 use crate::input;
+use crate::interrupt;
 use crate::progress::{progress, spinner};
 use crate::target::{Machines, platform, runtimes};
 use crate::unknown;
-use lanemark_experiment::{Fitting, PAPERS, Paper, fittings, paper};
+use lanemark_experiment::{ExperimentError, Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit_told as solve_told};
 use lanemark_hw::HostMemory;
 use lanemark_record::{Record, Reproduction, Verdict, file};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How far a fitted number may be from the one in its platform file, as a share: the file's digits.
 const SAME: f64 = 2e-3;
@@ -38,17 +41,12 @@ fn papers(names: &[String]) -> Result<Vec<&'static Paper>, Failure> {
     Ok(found)
 }
 
-/// There is nothing to keep: Ctrl-C ends the program at once, also where it was started with it ignored.
-fn end_on_ctrl_c() -> Result<(), Failure> {
-    let end = || std::process::exit(Failure::Interrupted.exit_code().into());
-    ctrlc::set_handler(end).map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))
-}
-
 /// `lanemark reproduce`
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    end_on_ctrl_c()?;
+    let interrupted = interrupt::flag()?;
+    let is_over = || interrupted.load(Ordering::Relaxed);
     let papers = papers(&args.papers)?;
-    let (mut here, silent) = if args.host { this_machine(&papers)? } else { (Vec::new(), Vec::new()) };
+    let (mut here, silent) = if args.host { this_machine(&papers, &interrupted)? } else { (Vec::new(), Vec::new()) };
     let mut found = Vec::new();
     for paper in papers {
         let bar = progress(0);
@@ -56,10 +54,15 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let reproduction = lanemark_experiment::reproduce(paper, &mut |done, of| {
             bar.set_length(of as u64);
             bar.set_position(done as u64);
+            !is_over()
         });
         bar.finish_and_clear();
-        let mut reproduction = reproduction.map_err(|error| Failure::Check(error.to_string()))?;
-        for machine in &mut here {
+        let mut reproduction = match reproduction {
+            // Figures that are missing would be taken for figures that were never asked; the next run asks for them again.
+            Err(ExperimentError::Stopped { .. }) => break,
+            reproduction => reproduction.map_err(|error| Failure::Check(error.to_string()))?,
+        };
+        for machine in here.iter_mut().take_while(|_| !is_over()) {
             let bar = spinner(format!("{} on {}", paper.name, machine.facts().name));
             let rows = lanemark_experiment::here(paper, machine.as_mut());
             bar.finish_and_clear();
@@ -81,13 +84,17 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             writeln!(out, "not asked here: {because}")?;
         }
     }
+    if is_over() {
+        return Err(Failure::Interrupted);
+    }
     let wrong: Vec<String> = found.iter().flat_map(wrong).collect();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Check(format!("disagrees: {}", wrong.join(", ")))) }
 }
 
 /// This machine, and the devices behind its runtimes where one of `papers` has something to ask them; and who does not answer, and why.
-fn this_machine(papers: &[&Paper]) -> Result<(Machines, Vec<String>), Failure> {
+fn this_machine(papers: &[&Paper], interrupted: &Arc<AtomicBool>) -> Result<(Machines, Vec<String>), Failure> {
     let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
+    let host = host.interrupted_by(Arc::clone(interrupted));
     let mut found: Machines = vec![Box::new(host)];
     let mut silent = Vec::new();
     let mut asks_runtimes = false;
@@ -96,7 +103,7 @@ fn this_machine(papers: &[&Paper]) -> Result<(Machines, Vec<String>), Failure> {
         asks_runtimes |= asks.map_err(|error| Failure::Check(error.to_string()))?;
     }
     if asks_runtimes {
-        let (runtimes, refused) = runtimes();
+        let (runtimes, refused) = runtimes(interrupted);
         found.extend(runtimes);
         silent = refused;
     }
@@ -126,7 +133,7 @@ struct Solved {
 
 /// `lanemark fit`
 pub fn fit(args: &FitArgs) -> Result<(), Failure> {
-    end_on_ctrl_c()?;
+    interrupt::ends()?;
     if let Some(draft) = unknown::wanted(args)? {
         return unknown::fit(args, draft);
     }

@@ -8,9 +8,11 @@ use crate::output;
 use crate::target::Changes;
 use lanemark_advise::recover::{Programming, differences, look, mask_differences, recovery};
 use lanemark_inventory::{Address, Function, Inventory};
+use lanemark_record::file;
 use lanemark_record::recovery::{Act, CarriedOut, Changed, Done, Recovery, StepKind};
 use lanemark_sim::config_space::{SimulatedFunction, functions, lspci_text};
 use lanemark_sim::{BusTree, BusTreeError, Loaded, Reported};
+use serde::Serialize;
 use std::path::Path;
 
 /// `lanemark recover`
@@ -24,7 +26,7 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
                            run them yourself as root; --on PLATFORM carries them out on a simulated card";
             return Err(Failure::Usage(message.to_owned()));
         }
-        return output::text(&lanemark_report::recovery(&steps, terminal_width()), None);
+        return print(args, &steps, lanemark_report::recovery);
     };
     let changes = Changes { with: args.with.clone(), faults: args.fault.clone(), ..Changes::default() };
     let (platform, _) = changes.of(platform)?;
@@ -39,7 +41,7 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
     let at_first = inventory(&tree.functions(), &platform.name)?;
     let steps = steps(&at_first, address, &programming)?;
     if args.dry_run {
-        return output::text(&lanemark_report::recovery(&steps, terminal_width()), None);
+        return print(args, &steps, lanemark_report::recovery);
     }
     let seen = Seen { machine: &platform.name, these: these(&steps)?, intact };
     let reported_at_first = tree.reported().iter().map(Reported::to_string).collect();
@@ -63,8 +65,13 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
         last_load: said(last),
         differences,
     };
-    output::text(&lanemark_report::carried_out(&all, terminal_width()), None)?;
+    print(args, &all, lanemark_report::carried_out)?;
     if is_back { Ok(()) } else { Err(Failure::Check(format!("{address} of {} is not as it was", platform.name))) }
+}
+
+/// As text, or as a document.
+fn print<T: Serialize>(args: &RecoverArgs, what: &T, text: fn(&T, Option<u16>) -> String) -> Result<(), Failure> {
+    output::text(&if args.json { file::to_json(what) } else { text(what, terminal_width()) }, None)
 }
 
 fn steps(inventory: &Inventory, address: Address, programming: &Programming) -> Result<Recovery, Failure> {

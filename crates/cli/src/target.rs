@@ -192,10 +192,10 @@ fn open_cl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<OpenClMachine,
 pub type Machines = Vec<Box<dyn Machine>>;
 
 /// Every device behind a runtime of this machine, and who does not answer, and why.
-pub fn runtimes() -> (Machines, Vec<String>) {
+pub fn runtimes(interrupted: &Arc<AtomicBool>) -> (Machines, Vec<String>) {
     let (mut found, mut silent): (Machines, _) = (Vec::new(), Vec::new());
     for number in 0.. {
-        match OpenClMachine::open(number, Arc::default()) {
+        match OpenClMachine::open(number, Arc::clone(interrupted)) {
             Ok(machine) => found.push(Box::new(machine)),
             Err(OpenClError::NoDevice { .. }) => break,
             // This one's own trouble; another may have none.
@@ -207,7 +207,7 @@ pub fn runtimes() -> (Machines, Vec<String>) {
         }
     }
     for number in 0.. {
-        match SyclMachine::open(number, Arc::default()) {
+        match SyclMachine::open(number, Arc::clone(interrupted)) {
             Ok(machine) => found.push(Box::new(machine)),
             Err(SyclError::NoDevice { .. }) => break,
             Err(error) => {

@@ -4,6 +4,7 @@ use crate::args::TraceArgs;
 use crate::ask::{axes, questions};
 use crate::failure::{Failure, say};
 use crate::input;
+use crate::interrupt;
 use crate::output;
 use crate::progress::spinner;
 use crate::target::{Changes, Target, is_real};
@@ -16,8 +17,6 @@ use lanemark_report::{Traced, capture_table, probe, viewer_trace, waterfall};
 use lanemark_sim::SimulatedMachine;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a trace is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,10 +82,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
         return Err(Failure::Absent(because.to_owned()));
     };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))?;
+    let interrupted = interrupt::flag()?;
     let mut machine = machine()?.interrupted_by(interrupted).with_dllps(args.dllps);
     let plan = plan_to_trace(question, case, args.passes);
     let bar = spinner(format!("{} on {}", question.name, platform.name));

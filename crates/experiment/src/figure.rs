@@ -28,6 +28,16 @@ pub enum ExperimentError {
         /// What went wrong.
         message: String,
     },
+    /// Whoever watched it had enough.
+    #[error("experiments/{paper}: stopped after {done} of {of} figures")]
+    Stopped {
+        /// Which experiment.
+        paper: String,
+        /// Figures that were asked for.
+        done: usize,
+        /// All of them.
+        of: usize,
+    },
 }
 
 /// `experiment.toml` with `published.csv`.

@@ -12,12 +12,12 @@ use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
 use lanemark_wire::{Generation, tlp_wire_bytes};
 
-/// Asks every figure of `paper` and compares; `watch` is told how many of how many are done.
+/// Asks every figure of `paper` and compares; `watch` is told how many of how many are done, and says whether to go on.
 ///
 /// # Errors
 /// [`ExperimentError`] if a file of the experiment is wrong or a figure cannot be asked for; a figure that
-/// disagrees is no error but a row that says so.
-pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<Reproduction, ExperimentError> {
+/// disagrees is no error but a row that says so. [`ExperimentError::Stopped`] where `watch` said so.
+pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> Result<Reproduction, ExperimentError> {
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
     let platform = platform_of(paper.name, &experiment)?;
     let platform = platform.as_ref();
@@ -27,6 +27,10 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<R
         paper: paper.name.to_owned(),
         id: id.to_owned(),
         message,
+    };
+    let mut go_on = |done: usize| {
+        let stopped = || ExperimentError::Stopped { paper: paper.name.to_owned(), done, of: total };
+        if watch(done, total) { Ok(()) } else { Err(stopped()) }
     };
     for column in &experiment.columns {
         let mut cells: Vec<(u64, &Published)> =
@@ -41,14 +45,14 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize)) -> Result<R
             (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
             judge(&mut row, false, known_gap);
             rows.push(row);
-            watch(rows.len(), total);
+            go_on(rows.len())?;
         }
     }
     for figure in &experiment.figures {
         let Some(published) = experiment.published.get(&figure.id) else { continue };
         let row = figure_row(platform, figure, published, &rows).map_err(|message| failed(&figure.id, message))?;
         rows.push(row);
-        watch(rows.len(), total);
+        go_on(rows.len())?;
     }
     let bounds = experiment
         .bounds

@@ -3,9 +3,10 @@
 
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::AerRegister;
+use serde::{Serialize, Serializer};
 
 /// The steps that bring a card back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recovery {
     /// Where the machine was seen: `this machine`, or which file.
     pub source: String,
@@ -20,20 +21,22 @@ pub struct Recovery {
 }
 
 /// One step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// Which.
     pub kind: StepKind,
     /// Commands for a shell, one after the other.
     pub commands: Vec<String>,
-    /// The same for who can do it without a shell.
+    /// The same for who can do it without a shell; `commands` say it to all others.
+    #[serde(skip)]
     pub acts: Vec<Act>,
     /// Why.
     pub why: String,
 }
 
 /// What a step is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepKind {
     /// Driver and programs let the card go.
     Unbind,
@@ -97,7 +100,7 @@ pub enum Act {
 }
 
 /// What became of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Done {
     /// The step.
     pub step: Step,
@@ -112,7 +115,7 @@ pub struct Done {
 }
 
 /// A function before and after a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
     /// Its address.
     pub function: String,
@@ -123,11 +126,12 @@ pub struct Changed {
 }
 
 /// A recovery that was carried out on a simulated machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CarriedOut {
     /// Whose.
     pub machine: String,
     /// How card and ports looked at first, by address.
+    #[serde(serialize_with = "by_function")]
     pub at_first: Vec<(String, String)>,
     /// What a load from the card brought at first.
     pub first_load: String,
@@ -139,4 +143,8 @@ pub struct CarriedOut {
     pub last_load: String,
     /// What of the card is not as it was while it worked; none if all is.
     pub differences: Vec<String>,
+}
+
+fn by_function<S: Serializer>(looks: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(looks.iter().map(|(function, look)| (function, look)))
 }
