@@ -5,7 +5,7 @@ mod drawn;
 
 use drawn::{Random, platform_with_driver, set};
 use lanemark_machine::{Allocation, Arguments, Lane, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
-use lanemark_model::predict;
+use lanemark_model::{copy_ceiling, predict};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
@@ -78,6 +78,11 @@ fn a_runtime_never_takes_less_than_the_formula_says_and_as_much_where_it_is_clea
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
         let sample = samples.taken[0];
+        if let Op::MovedByRuntime(moved) = &op {
+            let most = copy_ceiling(&platform, moved.verb, moved.bytes).expect("it has an engine").rate.bytes_per_s();
+            let rate = (moved.bytes * plan.passes) as f64 * 1e9 / sample.delivered.as_ns();
+            assert!(rate <= most * (1.0 + ROUNDING), "{number}: {rate} B/s of {most}: {moved:?}");
+        }
         for (what, said_ns, simulated_ns) in
             [("issue", said.issue_ns, sample.issue.as_ns()), ("delivered", said.delivered_ns, sample.delivered.as_ns())]
         {

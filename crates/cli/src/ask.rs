@@ -12,7 +12,7 @@ use crate::target::{Changes, Target, has_no_platform};
 use crate::work::{Task, work};
 use lanemark_advise::Verdict;
 use lanemark_bench::{
-    Axes, BenchError, CATALOGUE, Case, Effort, Question, ask_together, has_formula, measured_ceiling, question,
+    Axes, BenchError, CATALOGUE, Case, Effort, Question, Through, ask_together, has_formula, measured_ceiling, question,
 };
 use lanemark_inventory::{Load, Processors, Seen};
 use lanemark_machine::{Clockwork, Fence, Machine as _, MachineError, Unsupported, Verb};
@@ -313,6 +313,9 @@ impl Run {
                 _ if case.computation.is_some() => {
                     let work = case.computation.as_ref().map(|asked| &asked.work);
                     work.and_then(|work| lanemark_model::compute_ceiling(platform, work))
+                }
+                _ if matches!(case.through, Through::Runtime { .. }) => {
+                    lanemark_model::copy_ceiling(platform, case.verb, case.size)
                 }
                 _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),
                 [transfer] => lanemark_model::transfer_ceiling(platform, transfer),

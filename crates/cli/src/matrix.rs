@@ -23,6 +23,15 @@ pub fn matrix(name: &str) -> Result<Matrix, Failure> {
     let failed = |why: String| Failure::Usage(format!("--matrix {name}: {why}"));
     let bytes = input::read(path, FILE).map_err(|error| failed(error.to_string()))?;
     let matrix = matrix_market(&bytes).map_err(|wrong| failed(wrong.to_string()))?;
+    if matrix.entries() == 0 {
+        return Err(failed("it has no entry, and nothing is multiplied".to_owned()));
+    }
+    if let Some(row) = matrix.overflowing_row() {
+        let row = u64::from(row) + 1;
+        return Err(failed(format!(
+            "row {row} adds up to more than a number of 64 bits holds, and no sum of it can be checked"
+        )));
+    }
     let name = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
     Ok(Matrix { name, matrix: Arc::new(matrix) })
 }

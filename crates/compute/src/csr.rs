@@ -6,6 +6,8 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Csr {
     columns: u32,
+    /// Columns that have entries.
+    used_columns: u32,
     row_starts: Vec<u32>,
     column_of: Vec<u32>,
     values: Vec<f64>,
@@ -72,7 +74,8 @@ impl Csr {
         if let Some(entry) = column_of.iter().position(|column| *column >= columns) {
             return Err(NotCsr::Column { entry, column: column_of[entry], columns });
         }
-        Ok(Csr { columns, row_starts, column_of, values })
+        let used_columns = distinct(columns, &column_of);
+        Ok(Csr { columns, used_columns, row_starts, column_of, values })
     }
 
     /// How many rows.
@@ -111,11 +114,20 @@ impl Csr {
         &self.values
     }
 
-    /// Bytes of what `y = A x` has to load and store, each once: values, columns and starts of rows, `x` and `y`.
+    /// Bytes of what `y = A x` has to load and store, each once: values, columns and starts of rows, `y`, and of `x` what an entry is multiplied
+    /// with.
+    ///
+    /// ```
+    /// use lanemark_compute::Csr;
+    /// let of = |columns| Csr::new(columns, vec![0, 2], vec![1, 1], vec![2.0, 3.0]);
+    /// assert_eq!(of(2)?.bytes(), 2 * (8 + 4) + 2 * 4 + 8 + 8);
+    /// assert_eq!(of(1_000_000)?.bytes(), of(2)?.bytes());
+    /// # Ok::<(), lanemark_compute::NotCsr>(())
+    /// ```
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let (entries, rows) = (u64::from(self.entries()), u64::from(self.rows()));
-        12 * entries + 4 * (rows + 1) + 8 * u64::from(self.columns) + 8 * rows
+        12 * entries + 4 * (rows + 1) + 8 * u64::from(self.used_columns) + 8 * rows
     }
 
     /// `A x`, each row summed from its first entry to its last; columns beyond `x` count as 0.
@@ -147,12 +159,31 @@ impl Csr {
         (0..self.rows()).map(bound).collect()
     }
 
+    /// The first row whose entries may add up to more than a number of 64 bits holds, multiplied with numbers up to 2.
+    #[must_use]
+    pub fn overflowing_row(&self) -> Option<u32> {
+        (0..self.rows()).find(|row| !self.row(*row).map(|(_, value)| (2.0 * value).abs()).sum::<f64>().is_finite())
+    }
+
     /// The entries of a row.
     #[inline]
     fn row(&self, row: u32) -> impl ExactSizeIterator<Item = (u32, f64)> {
         let entries = self.row_starts[row as usize] as usize..self.row_starts[row as usize + 1] as usize;
         self.column_of[entries.clone()].iter().copied().zip(self.values[entries].iter().copied())
     }
+}
+
+/// How many of so many columns are named; in as much memory at the most as their names take.
+fn distinct(columns: u32, named: &[u32]) -> u32 {
+    if columns as usize <= named.len() {
+        let mut is_named = vec![false; columns as usize];
+        named.iter().for_each(|column| is_named[*column as usize] = true);
+        return is_named.iter().filter(|is_named| **is_named).count() as u32;
+    }
+    let mut sorted = named.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted.len() as u32
 }
 
 #[cfg(test)]
@@ -179,5 +210,17 @@ mod tests {
         let matrix = Csr::new(2, vec![0, 0, 1], vec![1], vec![3.0]).unwrap();
         assert_eq!(matrix.times(&[5.0, 7.0]), [0.0, 21.0]);
         assert_eq!(matrix.error_bounds(&[5.0, -7.0]), [0.0, 21.0 * f64::EPSILON]);
+    }
+
+    #[test]
+    fn of_columns_those_count_that_are_named_be_they_many_or_few() {
+        assert_eq!((distinct(3, &[2, 0, 2]), distinct(2, &[1, 1, 1]), distinct(u32::MAX, &[9, 7, 9])), (2, 1, 2));
+        assert_eq!((distinct(0, &[]), distinct(4, &[])), (0, 0));
+    }
+
+    #[test]
+    fn a_row_whose_sum_is_too_large_is_named_and_one_that_just_fits_is_not() {
+        let of = |values: [f64; 2]| Csr::new(1, vec![0, 0, 2], vec![0, 0], values.to_vec()).unwrap().overflowing_row();
+        assert_eq!((of([f64::MAX / 4.0, f64::MAX / 4.0]), of([f64::MAX / 2.0, -f64::MAX / 4.0])), (None, Some(1)));
     }
 }

@@ -124,6 +124,38 @@ impl Spmv {
         ports
     }
 
+    /// Bytes that each port of a memory holds that has so many: blocks of rows, and for every kernel all of `x` and its part of `y`.
+    ///
+    /// ```
+    /// use lanemark_compute::{Csr, PortWords, Spmv};
+    /// let matrix = Csr::new(100, vec![0, 1, 2], vec![7, 7], vec![1.0; 2])?.into();
+    /// let spmv = Spmv { matrix, kernels: 2, ports_each: 1 };
+    /// let words = PortWords { port_bytes: 32, keeps: false };
+    /// // Two starts, a column, a value, x and one element of y.
+    /// assert_eq!(spmv.held_bytes(words, 4), [2 * 4 + 4 + 8 + 100 * 8 + 8, 828, 0, 0]);
+    /// # Ok::<(), lanemark_compute::NotCsr>(())
+    /// ```
+    #[must_use]
+    pub fn held_bytes(&self, words: PortWords, memory_ports: u32) -> Vec<u64> {
+        let mut held = vec![0; memory_ports.max(1) as usize];
+        for (kernel, rows) in (0..).zip(self.blocks()) {
+            let starts = self.matrix.row_starts();
+            let entries = u64::from(starts[rows.end as usize] - starts[rows.start as usize]);
+            let count = u64::from(rows.end - rows.start);
+            let ports = self.ports_of(kernel, self.words(&rows, words), memory_ports);
+            for (array, port) in Array::ALL.into_iter().zip(ports) {
+                let elements = match array {
+                    Array::RowStarts => count + 1,
+                    Array::Columns | Array::Values => entries,
+                    Array::X => self.matrix.columns().into(),
+                    Array::Y => count,
+                };
+                held[port as usize] += elements * u64::from(array.bytes());
+            }
+        }
+        held
+    }
+
     /// The same for a kernel of all of them, by ports of a memory that has so many; kernels share where there are not enough.
     #[must_use]
     pub fn ports_of(&self, kernel: u32, words: [u64; 5], memory_ports: u32) -> [u32; 5] {

@@ -1,7 +1,7 @@
 //! The ceiling of a transfer: what the link allows, whatever the core does.
 
 use crate::costs::Costs;
-use lanemark_machine::{Relay, Transfer, Verb};
+use lanemark_machine::{Partner, Pattern, Relay, Transfer, Verb, Window};
 use lanemark_platform::Platform;
 use lanemark_units::Rate;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -96,6 +96,25 @@ pub fn link_ceiling(generation: Generation, lanes: Lanes, address: u64, verb: Ve
 #[must_use]
 pub fn transfer_ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
     crate::transfer::ceiling(platform, transfer)
+}
+
+/// The most bytes a second that copies of `bytes` bytes by a runtime move, as the program sees them: a store goes to the card. The first
+/// channel of its DMA engine moves them, as [`transfer_ceiling`] says of one from the beginning of a page. `None` without an engine.
+///
+/// ```
+/// use lanemark_machine::Verb;
+/// let card = lanemark_platform::preset("card-stratix10mx").unwrap().unwrap();
+/// assert_eq!(lanemark_model::copy_ceiling(&card, Verb::Store, 1 << 20).unwrap().rate.to_string(), "14.623 GB/s");
+/// ```
+#[must_use]
+pub fn copy_ceiling(platform: &Platform, verb: Verb, bytes: u64) -> Option<Ceiling> {
+    // The card reads what a program stores.
+    let verb = if verb == Verb::Store { Verb::Load } else { Verb::Store };
+    let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
+    transfer_ceiling(
+        platform,
+        &Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, under_way: None },
+    )
 }
 
 /// The most bytes a second that transfers like these move together, each at the same rate: no link carries more than its

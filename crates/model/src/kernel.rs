@@ -192,8 +192,11 @@ pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
             Some(Ceiling { rate, because: format!("{ports} ports x {width} B / {time} ns") })
         }
         Work::Spmv(spmv) => {
-            let words: u64 = spmv.blocks().iter().flat_map(|rows| spmv.words(rows, card.words)).sum();
-            let ports = u64::from(spmv.kernels).saturating_mul(spmv.ports_each.into()).min(card.ports.into());
+            let blocks = spmv.blocks();
+            let words: u64 = blocks.iter().flat_map(|rows| spmv.words(rows, card.words)).sum();
+            // A kernel without rows uses none.
+            let kernels = blocks.iter().filter(|rows| !rows.is_empty()).count() as u64;
+            let ports = kernels.saturating_mul(spmv.ports_each.into()).min(card.ports.into());
             let rate = work.bytes() as f64 * ports as f64 * 1e9 / (words as f64 * time);
             let because = format!("{words} words of {width} B through {ports} ports, {time} ns each");
             Some(Ceiling { rate: Rate::from_bytes_per_s(rate)?, because })

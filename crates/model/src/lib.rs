@@ -28,7 +28,7 @@ mod runtime;
 mod store;
 mod transfer;
 
-pub use ceiling::{Ceiling, ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
+pub use ceiling::{Ceiling, ceiling, copy_ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
 pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
 pub use kernel::compute_ceiling;
 pub use machine::FormulaMachine;

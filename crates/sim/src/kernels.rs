@@ -60,7 +60,9 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
             if spmv.ports_each > ports {
                 return Some(format!("it has {ports} ports, and each kernel has ports of its own"));
             }
-            too_many(spmv.kernels).or_else(|| too_large(spmv.matrix.bytes() / u64::from(spmv.kernels)))
+            let words = Spec::new(memory, kernel).words;
+            let fullest = || spmv.held_bytes(words, ports).into_iter().max().unwrap_or(0);
+            too_many(spmv.kernels).or_else(|| too_large(fullest()))
         }
     }
 }

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::memory::Memory;
 use super::program::Program;
 use super::workers::{Worker, begin};
-use lanemark_compute::{Csr, Spmv};
+use lanemark_compute::{Array, Csr, PortWords, Spmv};
 use lanemark_machine::{Confirmed, Verb};
 use std::ops::Range;
 use std::ptr;
@@ -40,35 +40,37 @@ const ARRAYS: usize = 5;
 #[derive(Debug)]
 pub(super) struct SpmvKernels {
     spmv: Spmv,
+    /// The rows of each.
+    blocks: Vec<Range<usize>>,
     pub(super) workers: Vec<Worker>,
     x: Vec<f64>,
 }
 
 impl SpmvKernels {
-    /// Builds the kernel, and makes the arrays: those of a kernel go to its ports in turn, values first, then columns, `x`, `y`, and
-    /// starts of rows.
+    /// Builds the kernel, and makes the arrays.
     ///
     /// # Errors
     /// What the runtime said, mostly that memory is short.
     pub(super) fn new(context: &Arc<Context>, spmv: &Spmv) -> Result<SpmvKernels, OpenClError> {
-        let all = lengths(&spmv.matrix, spmv.kernels).iter().flatten().sum::<usize>() as u64;
+        let blocks: Vec<Range<usize>> =
+            spmv.blocks().into_iter().map(|rows| rows.start as usize..rows.end as usize).collect();
+        let lengths = lengths(&spmv.matrix, &blocks);
+        let all = lengths.iter().flatten().sum::<usize>() as u64;
         if all > context.device_bytes {
             return Err(context.too_much(all, "the matrix and its vectors are more than there is".to_owned()));
         }
         let program = Program::built(context, SOURCE)?;
         let ports = context.ports.count();
-        let worker = |(place, lengths): (u32, [usize; ARRAYS])| {
-            let port = |array: u32| (place * spmv.ports_each + array % spmv.ports_each) % ports;
-            let array = |(array, bytes): (u32, usize)| Memory::in_port(context, port(array), bytes);
+        let worker = |((place, rows), lengths): ((u32, &Range<usize>), [usize; ARRAYS])| {
+            let ports = ports_of(spmv, place, rows, ports);
+            let array = |(array, bytes): (usize, usize)| Memory::in_port(context, ports[array], bytes);
             let arrays = (0..).zip(lengths).map(array).collect::<Result<Vec<_>, _>>()?;
             let kernel = program.kernel(c"spmv")?;
-            let rows = rows_of(&spmv.matrix, spmv.kernels, place);
             kernel.give_number(ARRAYS as u32, rows.len() as u32)?;
             Worker::new(context, kernel, arrays)
         };
-        let lengths = lengths(&spmv.matrix, spmv.kernels);
-        let workers = (0..).zip(lengths).map(worker).collect::<Result<Vec<_>, _>>()?;
-        let made = SpmvKernels { spmv: spmv.clone(), workers, x: Vec::new() };
+        let workers = (0..).zip(&blocks).zip(lengths).map(worker).collect::<Result<Vec<_>, _>>()?;
+        let made = SpmvKernels { spmv: spmv.clone(), blocks, workers, x: Vec::new() };
         made.bring_matrix()?;
         // What the vectors hold does not matter, and no entry is beyond `x`.
         begin(&made.workers)?;
@@ -84,10 +86,9 @@ impl SpmvKernels {
 
     fn bring_matrix(&self) -> Result<(), OpenClError> {
         let matrix = &*self.spmv.matrix;
-        for (place, worker) in (0..).zip(&self.workers) {
-            let rows = rows_of(matrix, self.spmv.kernels, place);
+        for (rows, worker) in self.blocks.iter().zip(&self.workers) {
             let starts = &matrix.row_starts()[rows.start..=rows.end];
-            let entries = entries_of(matrix, &rows);
+            let entries = entries_of(matrix, rows);
             let first = entries.start as u32;
             bring(worker, STARTS, starts.iter().flat_map(|start| (start - first).to_ne_bytes()).collect())?;
             let columns = matrix.column_of()[entries.clone()].iter();
@@ -103,10 +104,9 @@ impl SpmvKernels {
     /// What the runtime said.
     pub(super) fn prepare(&mut self, seed: u64) -> Result<(), OpenClError> {
         self.x = vector(self.spmv.matrix.columns(), seed);
-        for (place, worker) in (0..).zip(&self.workers) {
+        for (rows, worker) in self.blocks.iter().zip(&self.workers) {
             bring(worker, X, self.x.iter().flat_map(|x| x.to_ne_bytes()).collect())?;
-            let rows = rows_of(&self.spmv.matrix, self.spmv.kernels, place).len();
-            bring(worker, Y, f64::NAN.to_ne_bytes().repeat(rows))?;
+            bring(worker, Y, f64::NAN.to_ne_bytes().repeat(rows.len()))?;
         }
         Ok(())
     }
@@ -118,8 +118,8 @@ impl SpmvKernels {
     pub(super) fn confirmed(&self) -> Result<Confirmed, OpenClError> {
         let matrix = &*self.spmv.matrix;
         let mut y = Vec::with_capacity(matrix.rows() as usize);
-        for (place, worker) in (0..).zip(&self.workers) {
-            let mut bytes = vec![0; rows_of(matrix, self.spmv.kernels, place).len() * 8];
+        for (rows, worker) in self.blocks.iter().zip(&self.workers) {
+            let mut bytes = vec![0; rows.len() * 8];
             if !bytes.is_empty() {
                 let at = worker.arrays[Y].at();
                 // SAFETY: the array has as many bytes.
@@ -148,10 +148,11 @@ fn bring(worker: &Worker, array: usize, mut bytes: Vec<u8>) -> Result<(), OpenCl
     unsafe { worker.commands.bring("bringing a matrix to the device", Verb::Store, all, worker.arrays[array].at()) }
 }
 
-/// The rows of kernel `place` of `kernels`: as many as the others', or one more.
-fn rows_of(matrix: &Csr, kernels: u32, place: u32) -> Range<usize> {
-    let bound = |place: u32| (u64::from(matrix.rows()) * u64::from(place) / u64::from(kernels.max(1))) as usize;
-    bound(place)..bound(place + 1)
+/// The port of each array of a kernel, in the order in which arrays stand among a worker's: as on a card whose ports load one element at a time.
+fn ports_of(spmv: &Spmv, kernel: u32, rows: &Range<usize>, ports: u32) -> [u32; ARRAYS] {
+    let words = PortWords { port_bytes: 32, keeps: false };
+    let dealt = spmv.ports_of(kernel, spmv.words(&(rows.start as u32..rows.end as u32), words), ports);
+    [Array::Values, Array::Columns, Array::X, Array::Y, Array::RowStarts].map(|array| dealt[array.index()])
 }
 
 fn entries_of(matrix: &Csr, rows: &Range<usize>) -> Range<usize> {
@@ -159,10 +160,9 @@ fn entries_of(matrix: &Csr, rows: &Range<usize>) -> Range<usize> {
 }
 
 /// Bytes of each kernel's arrays; none is empty, for no runtime has such a piece.
-fn lengths(matrix: &Csr, kernels: u32) -> Vec<[usize; ARRAYS]> {
-    let of_kernel = |place| {
-        let rows = rows_of(matrix, kernels, place);
-        let entries = entries_of(matrix, &rows).len();
+fn lengths(matrix: &Csr, blocks: &[Range<usize>]) -> Vec<[usize; ARRAYS]> {
+    let of_kernel = |rows: &Range<usize>| {
+        let entries = entries_of(matrix, rows).len();
         let bytes = |array| match array {
             VALUES => 8 * entries,
             COLUMNS => 4 * entries,
@@ -172,7 +172,7 @@ fn lengths(matrix: &Csr, kernels: u32) -> Vec<[usize; ARRAYS]> {
         };
         std::array::from_fn(|array| bytes(array).max(8))
     };
-    (0..kernels).map(of_kernel).collect()
+    blocks.iter().map(of_kernel).collect()
 }
 
 /// Numbers from 1 to 2.
@@ -188,11 +188,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_dealt_to_one_kernel_and_blocks_differ_by_a_row() {
-        let matrix = Csr::new(1, vec![0; 8], vec![], vec![]).unwrap();
-        let blocks: Vec<_> = (0..3).map(|place| rows_of(&matrix, 3, place)).collect();
-        assert_eq!(blocks, [0..2, 2..4, 4..7]);
-        assert_eq!(lengths(&matrix, 1), [[8, 8, 8, 56, 32]]);
+    fn each_kernel_has_arrays_of_its_rows_in_ports_of_its_own_and_no_array_is_empty() {
+        let matrix = Arc::new(Csr::new(3, vec![0, 0, 0, 2, 2], vec![0, 2], vec![1.0; 2]).unwrap());
+        assert_eq!(lengths(&matrix, &[0..2, 2..4]), [[8, 8, 24, 16, 12], [16, 8, 24, 16, 12]]);
+        let spmv = Spmv { matrix, kernels: 2, ports_each: 5 };
+        let [first, second] = [(0, 0..2), (1, 2..4)].map(|(kernel, rows)| ports_of(&spmv, kernel, &rows, 16));
+        assert!(first.iter().all(|port| *port < 5) && second.iter().all(|port| (5..10).contains(port)), "{second:?}");
+        assert_eq!(ports_of(&spmv, 1, &(2..4), 1), [0; ARRAYS]);
     }
 
     #[test]
