@@ -69,6 +69,10 @@ pub const RULES: &[Rule] = &[
         name: "a_performance_governor_launches_sooner",
         check: Check::Platform(runtime::a_performance_governor_launches_sooner),
     },
+    Rule {
+        name: "a_card_that_hangs_is_brought_back",
+        check: Check::Platform(runtime::a_card_that_hangs_is_brought_back),
+    },
     Rule { name: "the_nearest_core_launches_first", check: Check::Platform(runtime::the_nearest_core_launches_first) },
     Rule {
         name: "what_is_not_aligned_is_not_moved_in_place",

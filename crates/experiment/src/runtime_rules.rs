@@ -6,7 +6,8 @@ use lanemark_machine::{
     Allocation, Arguments, Compute, Lane, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told, Verb,
 };
 use lanemark_platform::{Origin, Platform};
-use lanemark_sim::SimulatedMachine;
+use lanemark_sim::{BusTree, SimulatedMachine};
+use lanemark_wire::config::AerRegister;
 
 /// One sample of a lane that does this once.
 fn sample(platform: &Platform, core: u32, op: Op) -> Result<(SimulatedMachine, Samples), String> {
@@ -116,6 +117,43 @@ pub(crate) fn a_page_that_cannot_be_pinned_ends_one_transfer(platform: &Platform
         }
     }
     Ok(format!("four ways, and the next copy is whole each time; said is: {said}"))
+}
+
+/// Errors masked, removed, programmed and looked for again, a card that hangs answers, and nothing is reported; without the masks something is.
+pub(crate) fn a_card_that_hangs_is_brought_back(platform: &Platform) -> Result<String, String> {
+    let (answer, reported) = brought_back(platform, true)?;
+    let (_, unmasked) = brought_back(platform, false)?;
+    let said = unmasked.join("; ");
+    if !reported.is_empty() || unmasked.is_empty() {
+        return Err(format!("masked, {} errors are reported, and else: {said}", reported.len()));
+    }
+    Ok(format!("then a load brings {answer:02x?}, and no error is reported; without the masks: {said}"))
+}
+
+/// What a load from the card brings then, and the errors that were reported on the way.
+fn brought_back(platform: &Platform, masks: bool) -> Result<([u8; 4], Vec<String>), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let card = platform.card_name(0).unwrap_or("card");
+    let fault = format!("stuck@{card}").parse().map_err(|error: lanemark_platform::NoFault| text(&error))?;
+    let broken = platform.with_fault(fault).map_err(|error| text(&error))?;
+    let mut tree = BusTree::new(&broken).map_err(|error| text(&error))?;
+    let functions = tree.functions();
+    let function = functions.iter().find(|function| function.port == card).ok_or("no function has the card's name")?;
+    let (function, bus) = (function.address, function.address.bus());
+    if tree.load(function).map_err(|error| text(&error))?.bytes.is_some() {
+        return Err("the card does not hang".to_owned());
+    }
+    let before = tree.reported().len();
+    for seen in functions.iter().filter(|_| masks) {
+        for mask in AerRegister::MASKS {
+            tree.write(seen.address, mask, u32::MAX).map_err(|error| text(&error))?;
+        }
+    }
+    tree.remove(function).map_err(|error| text(&error))?;
+    tree.program(function).map_err(|error| text(&error))?;
+    tree.rescan(bus).map_err(|error| text(&error))?;
+    let bytes = tree.load(function).map_err(|error| text(&error))?.bytes.ok_or("the card does not answer")?;
+    Ok((bytes, tree.reported()[before..].iter().map(ToString::to_string).collect()))
 }
 
 /// A plain loop of 64 bits moves four times the words of one that takes 256 bits at once, and takes four times as long where ports are its bound.
