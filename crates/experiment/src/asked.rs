@@ -5,7 +5,7 @@ use lanemark_bench::{Axes, Case, Cores, Effort, Question, Through, ask, question
 use lanemark_machine::{Facts, Holder, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Origin, Platform};
-use lanemark_record::{Answer, Detail, Reach};
+use lanemark_record::{Answer, Detail, Reach, Summary};
 use lanemark_sim::{ConfigWrite, NoConfigWrite, SimulatedMachine, setpci};
 
 /// What came out, in the figure's unit.
@@ -126,6 +126,31 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
 
 /// Bytes of a MiB.
 const MIB: f64 = (1 << 20) as f64;
+
+/// From where to where the samples of a figure go: all but 1 % at either end, and of runs of copies all.
+pub(crate) fn spread_of(answer: &Answer, wanted: Wanted) -> Option<[f64; 2]> {
+    let between = |summary: Option<Summary>, unit: f64| {
+        let summary = summary.filter(|summary| summary.count > 1)?;
+        Some([summary.p1 / unit, summary.p99 / unit])
+    };
+    match wanted {
+        Wanted::LatencyNs => between(answer.latency_ns, 1.0),
+        Wanted::LatencyUs => between(answer.latency_ns, 1e3),
+        Wanted::LatencyMs => between(answer.latency_ns, 1e6),
+        Wanted::LatencyS => between(answer.latency_ns, 1e9),
+        Wanted::WholeRunS => match &answer.detail {
+            Some(Detail::Runs(runs)) => {
+                let whole = runs.whole_copies as f64 / runs.copies as f64;
+                Some([runs.shortest_s * whole, runs.longest_s * whole])
+            }
+            _ => None,
+        },
+        Wanted::IssueGbPerS => between(answer.issue_rate_bytes_per_s, 1e9),
+        Wanted::DeliveredGbPerS => between(answer.delivered_rate_bytes_per_s, 1e9),
+        Wanted::DeliveredMibPerS => between(answer.delivered_rate_bytes_per_s, MIB),
+        Wanted::FlowMibPerS => None,
+    }
+}
 
 pub(crate) fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
     Some(match wanted {

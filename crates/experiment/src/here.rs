@@ -2,7 +2,7 @@
 //!
 //! It is another machine than the paper's: what it says stands beside the published figure, and counts as nothing.
 
-use crate::asked::figure_of;
+use crate::asked::{figure_of, spread_of};
 use crate::figure::{AskHere, Experiment, ExperimentError, Figure, Whom};
 use crate::paper::Paper;
 use lanemark_bench::{Axes, Case, Effort, ask, question};
@@ -65,6 +65,8 @@ fn row(figure: &Figure, wanted: &AskHere, published: Option<f64>, machine: &mut 
         way: format!("{}: {}", wanted.question, wanted.way),
         published: wanted.published.or(published),
         here: None,
+        from: None,
+        to: None,
         unit: wanted.figure.unit().to_owned(),
         because: if cases.is_empty() { "this machine has nothing to ask it of".to_owned() } else { String::new() },
     };
@@ -72,7 +74,10 @@ fn row(figure: &Figure, wanted: &AskHere, published: Option<f64>, machine: &mut 
         match ask(question, machine, &case, &Effort::default()) {
             Ok(answer) => {
                 let found = figure_of(&answer, wanted.figure);
-                row.here = row.here.into_iter().chain(found).reduce(f64::min);
+                if found.is_some_and(|found| row.here.is_none_or(|least| found < least)) {
+                    row.here = found;
+                    [row.from, row.to] = spread_of(&answer, wanted.figure).map_or([None, None], |ends| ends.map(Some));
+                }
             }
             Err(error) => row.because = error.to_string(),
         }

@@ -73,11 +73,13 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
     let one = ns(platform, op(1, 1))?;
     // Which bound leads, and where.
     let mut bounds: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut lines = Vec::new();
+    let (mut lines, mut cells) = (Vec::new(), Vec::new());
     for ports in 1..=PORTS {
         let mut values = Vec::new();
         for kernels in 1..=KERNELS {
-            values.push(Some(one / ns(platform, op(kernels, ports))?));
+            let times = one / ns(platform, op(kernels, ports))?;
+            values.push(Some(times));
+            cells.push((times, format!("{kernels}x{ports}")));
             let prediction = predict(platform, &Plan::on_one_core(vec![op(kernels, ports)], 1))
                 .ok_or_else(|| format!("no formula for {kernels} kernels with {ports} ports"))?;
             bounds.entry(prediction.bound.name().to_owned()).or_default().push(format!("{kernels}x{ports}"));
@@ -87,6 +89,7 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
     }
     let bounds: Vec<String> =
         bounds.into_iter().map(|(bound, places)| format!("{bound}: {}", places.join(" "))).collect();
+    let places: Vec<String> = PUBLISHED.iter().map(|times| between(&cells, *times)).collect();
     Ok(Picture {
         title: format!("SpMV by kernels and ports of each, {MATRIX}"),
         along: "kernels".to_owned(),
@@ -96,8 +99,39 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
         note: format!(
             "Simulated; published are 2.24 for 1 kernel with 4 ports, 4.7 for 8 with 1, 7.5 for 8 with 4. Matrix, loops and clocks are not \
              published: ours is a grid of 256 x 256 points, each load takes a word of its own, and a clock that does not fall with the number \
-             of kernels. What binds by formula, kernels x ports: {}.",
+             of kernels. Here, kernels x ports: {}. What binds by formula: {}.",
+            places.join("; "),
             bounds.join("; ")
         ),
     })
+}
+
+/// Times as fast as one, by S11, S12 and S13.
+const PUBLISHED: [f64; 3] = [2.24, 4.7, 7.5];
+
+/// Which cells are next to so many times.
+fn between(cells: &[(f64, String)], times: f64) -> String {
+    let show = |cell: Option<&(f64, String)>| cell.map(|(value, place)| format!("{place} with {value:.2}"));
+    let by_value = |one: &&(f64, String), other: &&(f64, String)| one.0.total_cmp(&other.0);
+    let below = show(cells.iter().filter(|cell| cell.0 <= times).max_by(by_value));
+    let above = show(cells.iter().filter(|cell| cell.0 > times).min_by(by_value));
+    match (below, above) {
+        (Some(below), Some(above)) => format!("{times} lies between {below} and {above}"),
+        (Some(below), None) => format!("{times} is more than any, {below}"),
+        (None, Some(above)) => format!("{times} is less than any, {above}"),
+        (None, None) => format!("{times} has no place"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_figure_stands_between_the_cells_next_to_it() {
+        let cells = [(1.0, "1x1".to_owned()), (2.0, "2x1".to_owned()), (1.75, "1x2".to_owned())];
+        assert_eq!(between(&cells, 1.9), "1.9 lies between 1x2 with 1.75 and 2x1 with 2.00");
+        assert_eq!(between(&cells, 2.0), "2 is more than any, 2x1 with 2.00");
+        assert_eq!(between(&cells, 0.5), "0.5 is less than any, 1x1 with 1.00");
+    }
 }

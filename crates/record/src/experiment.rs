@@ -69,7 +69,11 @@ pub struct Here {
     pub published: Option<f64>,
     /// What was said here, the median; of several pairs of cores, that of the nearest. Absent if there is no answer.
     pub here: Option<f64>,
-    /// Of both.
+    /// Below which 1 % of the samples lie; of runs of many copies the shortest. Absent where one sample is all.
+    pub from: Option<f64>,
+    /// Below which 99 % of them lie; of runs the longest.
+    pub to: Option<f64>,
+    /// Of all of them.
     pub unit: String,
     /// Why it does not; empty if it does.
     pub because: String,

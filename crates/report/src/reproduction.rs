@@ -136,6 +136,8 @@ fn here(reproduction: &Reproduction) -> Grid {
         Column::words("what is asked here"),
         Column::figures("published"),
         Column::figures("here"),
+        Column::figures("from"),
+        Column::figures("to"),
         Column::words("unit"),
         Column::words("by"),
     ];
@@ -146,6 +148,8 @@ fn here(reproduction: &Reproduction) -> Grid {
             here.what.clone(),
             here.published.map(exact).unwrap_or_default(),
             here.here.map(figures::significant).unwrap_or_default(),
+            here.from.map(figures::significant).unwrap_or_default(),
+            here.to.map(figures::significant).unwrap_or_default(),
             here.unit.clone(),
             format!("{}: {how}", here.asked),
         ]
@@ -270,6 +274,8 @@ T1.f: needs a switch
             asked: "host".to_owned(),
             published: Some(2.5),
             here,
+            from: here.map(|here| here - 1.0),
+            to: here.map(|here| here + 2.0),
             unit: "ns".to_owned(),
             because: because.to_owned(),
         };
@@ -277,8 +283,8 @@ T1.f: needs a switch
         let text = reproduction_table(&reproduction, Some(120));
         assert!(text.contains("another than the paper's: nothing of it counts"), "{text}");
         let expected = "\
-T8  a time stamp              2.5  13.1  ns    host: timer_cost: rdtsc
-T8  a time stamp              2.5        ns    host: no answer: there is none
+T8  a time stamp              2.5  13.1  12.1  15.1  ns    host: timer_cost: rdtsc
+T8  a time stamp              2.5                    ns    host: no answer: there is none
 ";
         assert!(text.ends_with(expected), "{text}");
         assert_eq!(summary(&reproduction), counted);
