@@ -48,8 +48,8 @@ fn sleep(host: &Host, answers: &[&Answer]) -> Option<String> {
         states.filter_map(|state| latency(&state.name, *state.exit_latency_ns.value()?)).max_by_key(|(_, ns)| *ns);
     let (name, ns) = deepest?;
     Some(format!(
-        "to wake from {name} a processor takes {ns} ns, and the fastest launch takes {fastest_ns:.0} ns: where a runtime's thread slept so \
-         deeply, it is most of the time; switch the state off (cpuidle/state*/disable) and measure again"
+        "to wake from {name} a processor takes {ns} ns, and the fastest launch takes {fastest_ns:.0} ns: nobody slept so deeply there, and \
+         where a runtime's thread does, a launch takes at least twice as long; switch the state off (cpuidle/state*/disable) and measure again"
     ))
 }
 

@@ -37,7 +37,11 @@ impl Computation {
                     8 => String::new(),
                     bytes => format!("_every_{bytes}_B"),
                 };
-                format!("compute_stream_copy_{}_{loop_of}{apart}", several(copy.ports, "port"))
+                let ports = match copy.first_port {
+                    0 => several(copy.ports, "port"),
+                    first => format!("{}_from_{first}_on", several(copy.ports, "port")),
+                };
+                format!("compute_stream_copy_{ports}_{loop_of}{apart}")
             }
             Work::Spmv(spmv) => {
                 let (kernels, ports) = (several(spmv.kernels, "kernel"), several(spmv.ports_each, "port"));

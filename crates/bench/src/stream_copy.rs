@@ -2,7 +2,7 @@
 //!
 //! Traffic: loads and stores between kernels and ports of that memory; nothing crosses the link.
 //! Unit: bytes per second, loaded and stored, as STREAM counts them; a size is what is copied within each port.
-//! A kernel for each port, from one port to all of them; in vectors of 256 bits and as a plain loop of 64 bits; one word behind the other, and
+//! A kernel for each port, from one port to all of them, and each port alone; in vectors of 256 bits and as a plain loop of 64 bits; one word behind the other, and
 //! each in another 64 B. Where a port moves more than was asked for, and the rest is discarded, the plain loop pays for it.
 //! Spoiled by: a runtime that lays arrays of several kernels behind one port.
 
@@ -52,12 +52,16 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         let both = [VECTOR, 1].map(|vector| (ports, vector, StreamCopy::WORD_BYTES));
         both.into_iter().chain([VECTOR, 1].map(|vector| (ports, vector, STRIDE)).into_iter().filter(move |_| strided))
     };
-    let ways: Vec<(u32, u32, u64)> = doubling.chain([all]).flat_map(ways).collect();
+    let together = doubling.chain([all]).flat_map(ways).map(|(ports, vector, stride)| (0, ports, vector, stride));
+    // One port should be as fast as another.
+    let alone = (1..all).map(|port| (port, 1, VECTOR, StreamCopy::WORD_BYTES));
+    let ways: Vec<(u32, u32, u32, u64)> = together.chain(alone).collect();
     let sizes = axes.sizes.clone().unwrap_or_else(|| vec![SIZE]);
     let of_size = |size: u64| {
-        ways.iter().map(move |(ports, vector_words, stride_bytes)| {
-            let (ports, vector_words, stride_bytes) = (*ports, *vector_words, *stride_bytes);
-            let copy = StreamCopy { first_port: 0, ports, bytes_per_port: size, stride_bytes, vector_words };
+        ways.iter().map(move |(first_port, ports, vector_words, stride_bytes)| {
+            let (first_port, ports) = (*first_port, *ports);
+            let (vector_words, stride_bytes) = (*vector_words, *stride_bytes);
+            let copy = StreamCopy { first_port, ports, bytes_per_port: size, stride_bytes, vector_words };
             Computation { work: Work::StreamCopy(copy), matrix: String::new() }.case(size)
         })
     };
@@ -76,6 +80,9 @@ mod tests {
         };
         assert_eq!(case(1, 1, 8).way().to_string(), "stream copy 1 port plain, told by finish");
         assert_eq!(case(32, 4, 64).way().to_string(), "stream copy 32 ports vectors of 4 every 64 B, told by finish");
+        let alone = StreamCopy { first_port: 7, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
+        let alone = Computation { work: Work::StreamCopy(alone), matrix: String::new() }.case(4096);
+        assert_eq!(alone.way().to_string(), "stream copy 1 port from 7 on vectors of 4, told by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(32, 4, 8)) * 4096, copy(&case(32, 4, 8)).unwrap().bytes());
     }
 }

@@ -4,7 +4,7 @@ use crate::figures::{self, Unit};
 use crate::grid::{Column, Grid};
 use crate::panel::{Panel, summary};
 use crate::svg;
-use lanemark_record::{CallerCores, Detail, Host, Interval, Record};
+use lanemark_record::{CallerCores, Detail, Host, Interval, Record, Summary};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -36,7 +36,8 @@ pub(crate) struct Place {
     /// Their sockets, as far as they are known.
     sockets: BTreeSet<u32>,
     median_ns: f64,
-    mad_ns: f64,
+    /// Of several samples; `None` by formula.
+    mad_ns: Option<f64>,
     p99_ns: f64,
     ci95: Option<Interval>,
 }
@@ -49,12 +50,17 @@ impl Callers {
             for point in &line.points {
                 let Some(Detail::Caller(caller)) = &point.answer.detail else { return Vec::new() };
                 let name = line.way.strip_suffix(", unpinned").unwrap_or(&line.way);
-                let place = summary(point.answer).map(|summary| Place {
+                // By formula there is one figure and no spread.
+                let by_formula = || {
+                    let ns = point.answer.formula.as_ref()?.latency_ns?;
+                    Some(Summary { count: 1, min: ns, p1: ns, median: ns, p99: ns, max: ns, mad: 0.0, ci95: None })
+                };
+                let place = summary(point.answer).or_else(by_formula).map(|summary| Place {
                     core: caller.core,
                     processors: processors(caller),
                     sockets: sockets(caller, record.host.as_ref()),
                     median_ns: summary.median,
-                    mad_ns: summary.mad,
+                    mad_ns: (summary.count > 1 || point.answer.latency_ns.is_some()).then_some(summary.mad),
                     p99_ns: summary.p99,
                     ci95: summary.ci95,
                 });
@@ -100,8 +106,11 @@ impl Callers {
             vec![
                 place.core.map_or_else(|| "unpinned".to_owned(), |core| core.to_string()),
                 place.sockets(),
-                format!("{} ±{}", unit.figure(place.median_ns), unit.figure(place.mad_ns)),
-                unit.figure(place.p99_ns),
+                match place.mad_ns {
+                    Some(mad_ns) => format!("{} ±{}", unit.figure(place.median_ns), unit.figure(mad_ns)),
+                    None => unit.figure(place.median_ns),
+                },
+                place.mad_ns.map(|_| unit.figure(place.p99_ns)).unwrap_or_default(),
                 ci95.unwrap_or_default(),
                 place.processors.clone(),
             ]
