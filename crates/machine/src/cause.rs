@@ -135,7 +135,7 @@ impl Cause {
             Cause::ReadRoundTrip => "the completion of a read is on its way",
             Cause::Fence => "a fence waits for earlier accesses",
             Cause::Transit => "the last bytes are on their way to the device",
-            Cause::Driver => "the kernel is working",
+            Cause::Driver => "the operating system is working",
             Cause::Engine => "the device's DMA engine makes requests no faster",
             Cause::Tag => "every tag has a read under way",
             Cause::Replay => "a link sends a packet again, or keeps too many that are not acknowledged",

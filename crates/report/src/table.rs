@@ -19,7 +19,9 @@ const BEST: usize = 8;
 /// Of more ways, how many of the worst are shown.
 const WORST: usize = 2;
 /// The columns that are about a way's largest size.
-const AT_LARGEST: [&str; 5] = ["ci95", "of limit", BEYOND, "waited for", "formula"];
+const AT_LARGEST: [&str; 6] = ["ci95", REUSABLE, "of limit", BEYOND, "waited for", "formula"];
+/// Until when a copy of a runtime needs the memory that it takes bytes from.
+const REUSABLE: &str = "reusable";
 /// A spread worth a remark, in percent of the median.
 const WIDE_SPREAD_PERCENT: f64 = 5.0;
 
@@ -207,8 +209,8 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         columns.push(Column::figures(panel.unit.symbol()));
     }
     columns.extend(sizes.iter().map(|size| Column::figures(figures::size(*size))));
-    let [ci95, of_limit, beyond_coherent, waited_for, formula_says] = AT_LARGEST;
-    columns.extend([ci95, of_limit, beyond_coherent].map(Column::figures));
+    let [ci95, reusable_says, of_limit, beyond_coherent, waited_for, formula_says] = AT_LARGEST;
+    columns.extend([ci95, reusable_says, of_limit, beyond_coherent].map(Column::figures));
     columns.extend([Column::words(waited_for), Column::figures(formula_says)]);
     let row = |line: &Line| {
         let largest = line.largest();
@@ -219,6 +221,7 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         }
         row.extend(sizes.iter().map(|size| cell(panel, line.at(*size))));
         row.push(largest.ci95_in(panel.unit).unwrap_or_default());
+        row.push(reusable(panel, largest).unwrap_or_default());
         row.push(largest.share_in_words().unwrap_or_default());
         row.push(beyond(panel, line, largest).unwrap_or_default());
         row.push(largest.longest_wait_in_words().unwrap_or_default());
@@ -258,6 +261,10 @@ fn key(panels: &[Panel]) -> String {
     if panels.iter().any(Panel::is_rate) {
         parts.push("a delivered rate runs to the last byte accepted");
     }
+    let mut points = panels.iter().flat_map(|panel| panel.lines.iter().map(move |line| (panel, line.largest())));
+    if points.any(|(panel, point)| reusable(panel, point).is_some()) {
+        parts.push("reusable is the rate until the program may write to its memory again");
+    }
     if panels.iter().any(|panel| !panel.is_rate() && panel.statistic() == "median") {
         parts.push("MAD is the median distance from the median");
     }
@@ -278,6 +285,14 @@ fn cell(panel: &Panel, point: Option<Point>) -> String {
         Some(mad) if !panel.is_rate() => format!("{figure} ±{}", panel.unit.figure(mad)),
         _ => figure,
     }
+}
+
+/// The rate until a runtime gives the program its memory back, where that is before a copy is over.
+fn reusable(panel: &Panel, point: Point) -> Option<String> {
+    let Answer { way, issue_rate_bytes_per_s: issue, delivered_rate_bytes_per_s: delivered, .. } = point.answer;
+    let (issue, delivered) = (issue.as_ref()?.median, delivered.as_ref()?.median);
+    let is_earlier = way.through.starts_with("runtime_") && issue > delivered;
+    is_earlier.then(|| panel.unit.figure(issue))
 }
 
 fn formula(panel: &Panel, point: Point, column: FormulaColumn) -> String {
