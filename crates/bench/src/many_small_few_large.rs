@@ -15,7 +15,9 @@ use crate::measured::Measured;
 use crate::needs;
 use crate::question::Question;
 use crate::sampling::answer;
-use lanemark_machine::{Allocation, Clockwork, Facts, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
+use lanemark_machine::{
+    Allocation, Clockwork, Facts, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told, Verb,
+};
 use lanemark_record::{Answer, Detail, LEAST_SAMPLES, Quantity, Runs, Summary};
 use lanemark_units::Ticks;
 
@@ -78,10 +80,24 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
     let usual = copies(case.size, effort.is_whole);
     let passes = effort.simulated_passes.filter(|_| is_simulated).unwrap_or(usual);
     let plan = plan(case, passes);
-    let mut samples = Samples::wanted(if is_simulated { 1 } else { RUNS });
-    machine.run(&plan, &mut samples)?;
-    let mut measured = Measured::of(String::new(), plan);
-    measured.add(0, &every_run(samples), 0);
+    let runs = if is_simulated { 1 } else { RUNS };
+    let mut measured = Measured::of(String::new(), plan.clone());
+    // One by one: a run may take half a minute, and those that are over are kept.
+    let (mut visit, mut taken) = (0, 0);
+    while taken < runs {
+        let mut samples = Samples::wanted(1);
+        match machine.run(&plan, &mut samples) {
+            Err(MachineError::Interrupted { .. }) if taken > 0 => break,
+            done => done?,
+        }
+        let samples = every_run(samples);
+        if samples.taken.is_empty() {
+            break;
+        }
+        taken += samples.taken.len();
+        measured.add(visit, &samples, 0);
+        visit += 1;
+    }
     let mut answer = answer(question, case, machine.facts(), &measured, effort);
     let seconds: Vec<f64> = measured.delivered_ns().iter().map(|ns| ns / 1e9).collect();
     answer.detail = Summary::of(&seconds).map(|total| {
@@ -157,5 +173,36 @@ mod tests {
         let all = every_run(samples);
         assert_eq!(all.taken, [1, 2, 3, 4].map(sample));
         assert_eq!((all.disturbed.len(), all.dropped.count()), (0, 0));
+    }
+
+    /// Answers so often, and is interrupted then.
+    struct Interrupted(Runtime, usize);
+
+    impl Machine for Interrupted {
+        fn facts(&self) -> &Facts {
+            self.0.facts()
+        }
+
+        fn supports(&self, plan: &Plan) -> Result<(), lanemark_machine::Unsupported> {
+            self.0.supports(plan)
+        }
+
+        fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+            let interrupted = || MachineError::Interrupted { machine: "a test".to_owned() };
+            self.1 = self.1.checked_sub(1).ok_or_else(interrupted)?;
+            self.0.run(plan, samples)
+        }
+    }
+
+    #[test]
+    fn runs_that_were_over_when_it_was_interrupted_are_kept() {
+        let case = &cases(&facts(&[Allocation::Buffer]), &Axes::default())[0];
+        let asked = |whole_runs| {
+            let mut machine = Interrupted(Runtime::new(&[Allocation::Buffer]), whole_runs);
+            ask(&QUESTION, &mut machine, case, &Effort::default())
+        };
+        let Some(Detail::Runs(runs)) = asked(3).unwrap().detail else { panic!("no runs") };
+        assert_eq!(runs.runs, 3);
+        assert!(asked(0).is_err());
     }
 }
