@@ -254,8 +254,8 @@ fn again_on_pocl<F: FnOnce()>(body: F) {
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args([test, "--exact"]).env(INSIDE, "1").env("OCL_ICD_VENDORS", pocl().join("vendors"));
     let again = again.env("LD_LIBRARY_PATH", libraries()).env("POCL_CACHE_DIR", pocl().join("cache")).output().unwrap();
-    let text = String::from_utf8_lossy(&again.stdout).into_owned() + &said(&again);
-    assert!(again.status.success() && text.contains("1 passed"), "{text}");
+    let shown = String::from_utf8_lossy(&again.stdout).into_owned() + &said(&again);
+    assert!(again.status.success() && shown.contains("1 passed"), "{shown}");
 }
 
 fn computed(machine: &mut OpenClMachine, work: Work, told: Told) -> Confirmed {
@@ -356,7 +356,9 @@ fn a_machine_without_runtimes_says_so_and_the_others_answer() {
     let none = tempfile::tempdir().unwrap();
     let output = bench(none.path(), &libraries(), &["--on", "opencl:0"]);
     assert_eq!(output.status.code(), Some(77));
-    assert!(said(&output).contains("no OpenCL runtime has a device; installed: none"), "{}", said(&output));
+    let message = said(&output);
+    let named = format!("no OpenCL runtime has a device; installed: none, for {} names none", none.path().display());
+    assert!(message.contains(&named) && message.contains("apt-get install pocl-opencl-icd"), "{message}");
     let both = ["--on", "opencl:0", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--json"];
     let record = record(&bench(none.path(), &libraries(), &both));
     assert!(record["answers"].as_array().unwrap().iter().all(|answer| answer["target"] == "card-gen5-x16"));
@@ -559,6 +561,13 @@ fn what_is_about_platforms_is_refused_of_sycl_as_of_opencl() {
         let output = on_all(&[], arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(because), "{arguments:?}: {}", said(&output));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let shim = false_shim(folder.path(), 1, "");
+    for question in ["spmv", "stream_copy"] {
+        let output = on_all(&shim, &["bench", "--on", "sycl:0", "--question", question]);
+        assert_eq!(output.status.code(), Some(77));
+        assert!(said(&output).contains("without a SYCL compiler"), "{}", said(&output));
     }
     let Some(environment) = environment() else { return };
     let output = on_all(&environment, &["bench", "--on", "sycl:3"]);

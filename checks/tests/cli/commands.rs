@@ -148,6 +148,25 @@ fn a_target_that_has_failed_is_asked_no_more_and_what_is_not_asked_is_named() {
 }
 
 #[test]
+fn a_page_that_cannot_be_pinned_ends_its_copy_and_the_next_ones_are_answered() {
+    let folder = Folder::new();
+    let asked =
+        ["bench", "--on", "card-stratix10mx", "--question", "transfer", "--sizes", "64,80000,8000000", "--json"];
+    let count = |outcome: &str| -> (usize, serde_json::Value) {
+        let record: serde_json::Value = serde_json::from_str(outcome).unwrap();
+        (record["answers"].as_array().unwrap().len(), record)
+    };
+    let (all, _) = count(&folder.good(&asked));
+    let outcome = folder.run(&[&asked[..], &["--fault", "unpinnable@card:1"]].concat());
+    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+    assert!(outcome.err.contains("page 1 of a buffer of 1 cannot be pinned"), "{}", outcome.err);
+    let (answered, record) = count(&outcome.out);
+    assert_eq!(answered, all - 1);
+    assert_eq!(record["skipped"].as_array().unwrap().len(), 0, "{}", record["skipped"]);
+    assert_eq!(record["warnings"].as_array().unwrap().len(), 2, "the copy that failed, and the fault");
+}
+
+#[test]
 fn errors_that_links_repair_are_told_and_recorded_by_port() {
     let folder = Folder::new();
     let asked = ["bench", "--on", "card-gen5-x16", "--question", "dma_write_bandwidth", "--sizes", "4KiB"];

@@ -9,6 +9,8 @@ mod compare;
 mod doctor;
 mod ending;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod failing_runtime;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[path = "../../../crates/hw/tests/fake_card/mod.rs"]
 mod fake_card;
 mod folder;

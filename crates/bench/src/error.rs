@@ -5,8 +5,12 @@ use lanemark_machine::MachineError;
 impl BenchError {
     /// Whether the machine has failed, so that asking more of it is of no use.
     #[must_use]
-    pub const fn is_for_good(&self) -> bool {
-        matches!(self, BenchError::Machine(MachineError::Device { .. } | MachineError::Bus(_)))
+    pub fn is_for_good(&self) -> bool {
+        match self {
+            BenchError::Machine(MachineError::Device { .. }) => true,
+            BenchError::Machine(MachineError::Bus(error)) => !error.ends_plan_only,
+            _ => false,
+        }
     }
 }
 

@@ -110,8 +110,10 @@ struct Run {
     record: Record,
     /// Measured ceilings of real targets, for loads and for stores.
     stand_ins: Vec<Option<[Ceiling; 2]>>,
-    /// Why a target could not be asked to the end.
-    failed: Option<String>,
+    /// Who failed first.
+    failed: Option<Failed>,
+    /// Which device behind a runtime was first not to answer what it was asked.
+    unanswered: Option<Failed>,
     /// Targets that do not answer any more.
     gone: Vec<usize>,
     /// What this machine had to do before anything was asked.
@@ -162,6 +164,7 @@ impl Run {
             record,
             stand_ins,
             failed: None,
+            unanswered: None,
             gone: Vec::new(),
             load_before,
         })
@@ -217,24 +220,35 @@ impl Run {
     }
 
     fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, place: usize, case: &Case) {
-        let target = &self.targets[place].facts().name;
+        let facts = self.targets[place].facts();
+        let target = &facts.name;
+        let is_behind_runtime = facts.runtime.is_some() && facts.clockwork != Clockwork::Simulated;
+        let failed = |why: String| Failed { target: target.clone(), why, is_behind_runtime };
         match answer {
             Ok(answer) => self.record.answers.push(answer),
-            Err(BenchError::Machine(MachineError::Unsupported(unsupported))) => self.record.skipped.push(Skipped {
-                question: question.name.to_owned(),
-                target: target.clone(),
-                what: unsupported.what,
-                because: unsupported.because,
-            }),
+            Err(BenchError::Machine(MachineError::Unsupported(Unsupported { what, because, .. }))) => {
+                if is_behind_runtime {
+                    self.unanswered.get_or_insert_with(|| failed(because.clone()));
+                }
+                let question = question.name.to_owned();
+                self.record.skipped.push(Skipped { question, target: target.clone(), what, because });
+            }
             Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
             Err(error) => {
-                let warning = format!("{} on {target}, {}: {error}", question.name, case.way());
-                let is_gone = matches!(error, BenchError::Machine(MachineError::Device { .. } | MachineError::Bus(_)));
-                self.record.warnings.push(warning);
-                if is_gone {
+                let why = error.to_string();
+                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.way()));
+                if is_behind_runtime {
+                    self.unanswered.get_or_insert_with(|| failed(why.clone()));
+                }
+                // What comes after it often only follows from it.
+                let is_failure = error.is_for_good() || matches!(error, BenchError::Machine(MachineError::Bus(_)));
+                // A failed check is not hidden by a device that is absent.
+                let counts = |before: &Failed| before.is_behind_runtime && !is_behind_runtime;
+                if is_failure && self.failed.as_ref().is_none_or(counts) {
+                    self.failed = Some(failed(why));
+                }
+                if error.is_for_good() {
                     self.gone.push(place);
-                    // What comes after it often only follows from it.
-                    self.failed.get_or_insert_with(|| error.to_string());
                 }
             }
         }
@@ -355,7 +369,12 @@ impl Run {
         self.record.targets = self.targets.iter().map(|target| target.to_record(formula_only)).collect();
         let cards = self.targets.iter().filter_map(|target| target.card.as_ref());
         self.record.warnings.extend(cards.flat_map(Card::changes));
-        self.record.warnings.extend(self.targets.iter().flat_map(|target| target.changed.clone()));
+        for changed in self.targets.iter().flat_map(|target| &target.changed) {
+            // What is said of runtimes is true of every device behind one.
+            if !self.record.warnings.contains(changed) {
+                self.record.warnings.push(changed.clone());
+            }
+        }
         self.record.warnings.extend(self.targets.iter().flat_map(|target| target.mishaps(formula_only)));
         if self.targets.iter().any(|target| target.facts().clockwork != Clockwork::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -379,7 +398,7 @@ impl Run {
         if args.json {
             writeln!(out, "{}", file::to_json(&self.record))?;
         } else {
-            out.write_all(lanemark_report::tables(&self.record, terminal_width()).as_bytes())?;
+            out.write_all(lanemark_report::tables(&self.on_screen(), terminal_width()).as_bytes())?;
         }
         for path in written? {
             say(&format!("wrote {}", path.display()));
@@ -390,17 +409,30 @@ impl Run {
         if self.record.interrupted {
             return Err(Failure::Interrupted);
         }
+        let has_answers = !self.record.answers.is_empty();
         if let Some(failed) = self.failed {
-            return Err(Failure::Check(failed));
+            return Err(failed.ended(has_answers));
         }
-        if !self.record.answers.is_empty() {
+        if has_answers {
             return Ok(());
         }
-        match (self.record.skipped.first(), self.record.warnings.first()) {
-            (Some(skipped), _) => Err(Failure::Absent(skipped.because.clone())),
-            (None, Some(warning)) => Err(Failure::Check(format!("there is no answer: {warning}"))),
-            (None, None) => Err(Failure::Absent("nothing was asked".to_owned())),
+        match (self.unanswered, self.record.skipped.first(), self.record.warnings.first()) {
+            (Some(unanswered), ..) => Err(unanswered.ended(false)),
+            (None, Some(skipped), _) => Err(Failure::Absent(skipped.because.clone())),
+            (None, None, Some(warning)) => Err(Failure::Check(format!("there is no answer: {warning}"))),
+            (None, None, None) => Err(Failure::Absent("nothing was asked".to_owned())),
         }
+    }
+
+    /// The record as the screen shows it: what will be its last line does not stand above it too.
+    fn on_screen(&self) -> Record {
+        let mut shown = self.record.clone();
+        let last = self.failed.as_ref().or(self.unanswered.as_ref());
+        if let Some(Failed { why, .. }) = last.filter(|last| last.is_behind_runtime && shown.answers.is_empty()) {
+            shown.warnings.retain(|warning| !warning.ends_with(why));
+            shown.skipped.retain(|skipped| skipped.because != *why);
+        }
+        shown
     }
 
     /// Writes the files that were asked for, and says which; a page that nobody named needs something to show.
@@ -419,6 +451,30 @@ impl Run {
         }
         let samples = args.sampling.samples.as_deref();
         Ok([args.record.as_deref(), html, samples].into_iter().flatten().collect())
+    }
+}
+
+/// Somebody who did not answer, or not to the end.
+struct Failed {
+    /// Who.
+    target: String,
+    /// What it said.
+    why: String,
+    /// Whether it is a device behind a runtime of this machine: without it there is nothing to check.
+    is_behind_runtime: bool,
+}
+
+impl Failed {
+    /// What ends the command. Where the record has answers, it has a warning too, which says why.
+    fn ended(self, has_answers: bool) -> Failure {
+        let Failed { target, why, is_behind_runtime } = self;
+        match (is_behind_runtime, has_answers) {
+            (false, _) => Failure::Check(why),
+            (true, false) => Failure::Absent(why),
+            (true, true) => Failure::Absent(format!(
+                "{target} failed before it was asked all: its warning says why, and what it answered is kept"
+            )),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ impl Failure {
         Failure::Check(format!("{answers} cannot be true:\n{}", texts.join("\n")))
     }
 
-    /// 1 a check failed, 2 usage or bad input, 77 skipped, 130 interrupted.
+    /// 1 a check failed, 2 usage or bad input, 77 skipped, or a device behind a runtime failed, 130 interrupted.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Failure::Check(_) | Failure::Output(_) => 1,

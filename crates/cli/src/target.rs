@@ -5,7 +5,7 @@ use crate::card::{self, Card};
 use crate::failure::Failure;
 use crate::input;
 use lanemark_hw::HostMemory;
-use lanemark_hw::opencl::{Device, OpenClError, OpenClMachine};
+use lanemark_hw::opencl::{Device, OpenClError, OpenClMachine, vendors};
 use lanemark_hw::sycl::{SyclError, SyclMachine};
 use lanemark_machine::{Clockwork, DeviceKind as SeenKind, Facts, Machine};
 use lanemark_model::FormulaMachine;
@@ -28,7 +28,7 @@ pub struct Target {
     pub card: Option<Card>,
     /// The programs between us and a device behind a runtime, where it is a real one.
     pub software: Option<Software>,
-    /// What of the platform is not as its file says, because the user changed it.
+    /// What of the platform is not as its file says, because the user changed it; of runtimes, which others do not answer.
     pub changed: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Target {
             let machine = open_cl(number, interrupted)?;
             let software = Some(software(machine.device()));
             let machine = Box::new(machine);
-            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed: Vec::new() });
+            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed: silent() });
         }
         if let Some(number) = name.strip_prefix(SYCL) {
             let machine = Box::new(open_sycl(number, interrupted)?);
@@ -200,6 +200,7 @@ pub fn runtimes(interrupted: &Arc<AtomicBool>) -> (Machines, Vec<String>) {
             Err(OpenClError::NoDevice { .. }) => break,
             // This one's own trouble; another may have none.
             Err(error @ OpenClError::NotBuilt { .. }) => silent.push(format!("{OPENCL}{number}: {error}")),
+            Err(error @ OpenClError::NotOpened { .. }) => silent.push(error.to_string()),
             Err(error) => {
                 silent.push(error.to_string());
                 break;
@@ -225,6 +226,12 @@ fn open_sycl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<SyclMachine,
         SyclError::Interrupted => Failure::Interrupted,
         _ => Failure::Absent(error.to_string()),
     })
+}
+
+/// Runtimes that are installed and that loaders pass over without a word: one of them may be what was meant.
+fn silent() -> Vec<String> {
+    let broken = vendors().into_iter().filter(|vendor| vendor.problem.is_some());
+    broken.map(|vendor| format!("a runtime of OpenCL is left out: {vendor}")).collect()
 }
 
 /// The number of a device behind a runtime.

@@ -62,7 +62,7 @@ impl Work {
         let left_out = left_out.filter(|_| cases.is_empty() || axes.cores.is_none());
         let left_out = match facts.runtime {
             Some(_) if cases.is_empty() && facts.regions.is_empty() && axes.cores.is_none() => {
-                Some(LeftOut::all(NO_FUNCTION))
+                if is_for_runtimes(question, facts) { left_out } else { Some(LeftOut::all(NO_FUNCTION)) }
             }
             _ => left_out,
         };
@@ -101,6 +101,15 @@ impl Work {
 /// Why a runtime is asked so little.
 const NO_FUNCTION: &str =
     "it is the queue of a runtime, and no function of PCIe: nothing can be loaded or stored there";
+
+/// Whether a device behind a runtime that lacks nothing can be asked this: it says itself what this one lacks.
+fn is_for_runtimes(question: &Question, facts: &Facts) -> bool {
+    let mut able = facts.clone();
+    if let Some(runtime) = &mut able.runtime {
+        runtime.computes = true;
+    }
+    !(question.cases)(&able, &Axes::default()).is_empty()
+}
 
 fn check_region(axes: &Axes, facts: &Facts) -> Result<(), Failure> {
     match &axes.region {

@@ -19,6 +19,9 @@ use std::sync::Arc;
 const INSIDE: &str = "LANEMARK_FAKE_OPENCL";
 const EVERYTHING: &str = "cl_khr_fp64 cl_intel_unified_shared_memory";
 
+/// How many lines its compiler says: more than 64 KiB.
+const LOG_LINES: &str = "5000";
+
 /// Runs `body` where OpenCL is the library, in which calls fail as `fails` says, on a device with these extensions.
 fn with_fake<F: FnOnce()>(fails: &str, extensions: &str, body: F) {
     if env::var_os(INSIDE).is_some() {
@@ -34,7 +37,8 @@ fn with_fake<F: FnOnce()>(fails: &str, extensions: &str, body: F) {
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let mut again = Command::new(env::current_exe().unwrap());
     again.args([test, "--exact"]).env(INSIDE, "1").env("LD_LIBRARY_PATH", folder.path());
-    let again = again.env("FAKE_FAILS", fails).env("FAKE_EXTENSIONS", extensions).output().unwrap();
+    let again = again.env("FAKE_FAILS", fails).env("FAKE_EXTENSIONS", extensions).env("FAKE_LOG", LOG_LINES).output();
+    let again = again.unwrap();
     let said = String::from_utf8_lossy(&again.stdout).into_owned() + &String::from_utf8_lossy(&again.stderr);
     assert!(again.status.success() && said.contains("1 passed"), "{said}");
 }
@@ -116,12 +120,55 @@ fn results_that_no_kernel_computed_are_not_confirmed() {
 }
 
 #[test]
-fn a_kernel_that_does_not_build_shows_what_the_compiler_said() {
+fn a_kernel_that_does_not_build_shows_how_the_words_of_the_compiler_end() {
     with_fake("clBuildProgram 1 -11", "", || {
         let error = OpenClMachine::open(0, Arc::default()).unwrap_err();
         assert!(matches!(error, OpenClError::NotBuilt { .. }));
         let said = error.to_string();
-        assert!(said.contains("CL_BUILD_PROGRAM_FAILURE (-11)\nline 1: the fake compiler does not like it"), "{said}");
+        assert!(
+            said.contains("opencl:0: fake") && said.contains("CL_BUILD_PROGRAM_FAILURE (-11)\n(the first "),
+            "{said}"
+        );
+        assert!(said.contains(" B are left out)\nline 4961: ") && said.ends_with("\nline 5000: nor this"), "{said}");
+    });
+}
+
+#[test]
+fn a_kernel_that_does_not_build_later_ends_its_own_plan_and_no_other() {
+    with_fake("clBuildProgram 2 -11", EVERYTHING, || {
+        let mut machine = opened();
+        for op in [launch(1, Allocation::Buffer), stream_copy()] {
+            let refused = run(&mut machine, op);
+            let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
+            assert!(refused.because.ends_with("\nline 5000: nor this"), "{refused}");
+        }
+        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, 64)).is_ok());
+        assert!(run(&mut machine, launch(0, Allocation::Buffer)).is_ok());
+    });
+}
+
+#[test]
+fn memory_that_turns_out_short_when_it_is_used_ends_its_plan_and_is_no_lost_device() {
+    with_fake("clEnqueueMapBuffer 1 -6", EVERYTHING, || {
+        let mut machine = opened();
+        let refused = run(&mut machine, copy(Verb::Store, Allocation::Mapped, Told::Event, 64));
+        let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
+        let because = refused.because;
+        assert!(because.contains("CL_OUT_OF_HOST_MEMORY (-6); ask for less") && !because.contains("gone"), "{because}");
+        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, 64)).is_ok());
+    });
+}
+
+#[test]
+fn a_device_that_cannot_be_opened_is_named_with_its_runtime() {
+    with_fake("clCreateContext 1 -2", "", || {
+        let error = OpenClMachine::open(0, Arc::default()).unwrap_err();
+        let said = error.to_string();
+        for word in
+            ["opencl:0: fake (", "Fake Platform", "cannot be opened: making a context", "CL_DEVICE_NOT_AVAILABLE (-2)"]
+        {
+            assert!(said.contains(word), "{said}");
+        }
     });
 }
 

@@ -23,6 +23,7 @@ use std::fmt;
 ///     arrived: Vec::new(),
 ///     followed_by: Vec::new(),
 ///     to_do: "reset the card".to_owned(),
+///     ends_plan_only: false,
 /// };
 /// assert_eq!(
 ///     error.to_string(),
@@ -53,6 +54,8 @@ pub struct BusError {
     pub followed_by: Vec<(AerError, String)>,
     /// What to do.
     pub to_do: String,
+    /// Whether no device knows of it: this plan is over, and the next one works.
+    pub ends_plan_only: bool,
 }
 
 /// Bytes of one flow that had come to their end when nothing was under way any more.

@@ -10,6 +10,7 @@ use crate::x86::pattern;
 use crate::x86::sample::{Ending, Limits, Stamps, stamp_after, stamp_before};
 use lanemark_machine::{Allocation, Confirmed, MovedByRuntime, Told, Verb};
 use opencl_sys as cl;
+use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -76,7 +77,7 @@ impl Copies {
     /// # Errors
     /// What the runtime or the system said, mostly that memory is short.
     pub(super) fn new(commands: &Arc<Commands>, allocation: Allocation, bytes: usize) -> Result<Copies, OpenClError> {
-        let short = |error| OpenClError::System(format!("memory for copies of {bytes} B: {error}"));
+        let short = |error: Errno| OpenClError::NoHostMemory { bytes: bytes as u64, because: error.to_string() };
         let buffer = || Buffer::new(bytes).map_err(short);
         let context = &commands.context;
         let own = if allocation == Allocation::Host {

@@ -11,8 +11,8 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
 
-/// Longest text that a runtime may say of itself, in bytes.
-const MOST_TEXT: usize = 1 << 16;
+/// Longest text that is taken from a runtime, in bytes: a compiler may have much to say.
+const MOST_TEXT: usize = 1 << 26;
 /// Most platforms, and devices of one, that are listed.
 const MOST_LISTED: u32 = 256;
 
@@ -186,8 +186,11 @@ fn of_platform(api: &Api, platform: cl::cl_platform_id) -> Result<Vec<cl::cl_dev
 pub(super) fn text(mut ask: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> Result<String, OpenClError> {
     let mut len = 0;
     good("asking for a text", ask(0, ptr::null_mut(), &raw mut len))?;
-    let mut bytes = vec![0_u8; len.min(MOST_TEXT)];
-    if bytes.is_empty() || len > MOST_TEXT {
+    if len > MOST_TEXT {
+        return Ok(format!("(a text of {len} B, of which at most {MOST_TEXT} B would be taken)"));
+    }
+    let mut bytes = vec![0_u8; len];
+    if bytes.is_empty() {
         return Ok(String::new());
     }
     good("asking for a text", ask(bytes.len(), bytes.as_mut_ptr().cast(), ptr::null_mut()))?;

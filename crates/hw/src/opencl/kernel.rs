@@ -5,6 +5,7 @@
 use super::OpenClError;
 use super::api::Api;
 use super::device::{good, text};
+use super::program::end_of;
 use super::status::Status;
 use opencl_sys as cl;
 use std::ffi::c_void;
@@ -51,7 +52,7 @@ impl Kernel {
                 let log = text(|len, into, used| {
                     (api.build_info)(built.program, id, cl::CL_PROGRAM_BUILD_LOG, len, into, used)
                 });
-                let log = log.unwrap_or_else(|error| format!("(no log: {error})"));
+                let log = log.map_or_else(|error| format!("(no log: {error})"), |log| end_of(&log));
                 return Err(OpenClError::NotBuilt { device: name.to_owned(), status: Status(status), log });
             }
         }

@@ -167,11 +167,17 @@ impl Machine for OpenClMachine {
     }
 }
 
-/// An error of the machine: memory that there is not is nothing that the device cannot do once less is asked for.
+/// An error of the machine. A kernel that does not build keeps no other plan from being run, and memory that there is not none that takes
+/// less.
 fn failed(run: &Run<'_>, doing: &str, error: &OpenClError) -> MachineError {
     let machine = run.machine.to_owned();
-    if let OpenClError::NoMemory { .. } = error {
-        return Unsupported { what: doing.to_owned(), machine, because: error.to_string() }.into();
+    let of_this_plan = match error {
+        OpenClError::NoMemory { .. } | OpenClError::NoHostMemory { .. } | OpenClError::NotBuilt { .. } => Some(""),
+        OpenClError::Refused { status, .. } if status.says_short_of_memory() => Some("; ask for less"),
+        _ => None,
+    };
+    if let Some(to_do) = of_this_plan {
+        return Unsupported { what: doing.to_owned(), machine, because: format!("{error}{to_do}") }.into();
     }
     let lost = match error {
         OpenClError::Refused { status, .. } if status.may_be_a_lost_device() => LOST,

@@ -67,6 +67,7 @@ pub use status::Status;
 pub use vendors::{Vendor, vendors};
 
 use lanemark_units::format_size;
+use std::path::{Path, PathBuf};
 
 /// Why there is no device to ask, or why it does not do what it is asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,8 +79,10 @@ pub enum OpenClError {
     #[error("the OpenCL loader of this machine has no function {0}")]
     NoFunction(&'static str),
     /// No runtime has a device.
-    #[error("no OpenCL runtime has a device; installed: {}{}", list(.vendors), and(.refused))]
+    #[error("no OpenCL runtime has a device; installed: {}{}", installed(.vendors, .folder), and(.refused))]
     Nothing {
+        /// Where runtimes were looked for.
+        folder: PathBuf,
         /// Runtimes that are installed.
         vendors: Vec<Vendor>,
         /// What runtimes said that would not answer.
@@ -129,6 +132,26 @@ pub enum OpenClError {
         /// The longest piece (`CL_DEVICE_MAX_MEM_ALLOC_SIZE`).
         piece_bytes: u64,
     },
+    /// The machine has not so much memory for the program.
+    #[error("this machine has no memory for {} of the program: {because}; ask for less, or allow more (ulimit -v)", format_size(*.bytes))]
+    NoHostMemory {
+        /// What was asked for.
+        bytes: u64,
+        /// What the system said.
+        because: String,
+    },
+    /// A device that is listed cannot be opened.
+    #[error(
+        "{device} cannot be opened: {doing}: {status}; look whether another program has it, or whether it wants a reset or another bitstream"
+    )]
+    NotOpened {
+        /// Which.
+        device: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the runtime said.
+        status: Status,
+    },
     /// The system would not.
     #[error("{0}")]
     System(String),
@@ -146,7 +169,7 @@ pub enum OpenClError {
 
 impl OpenClError {
     fn nothing(refused: Vec<String>) -> OpenClError {
-        OpenClError::Nothing { vendors: vendors(), refused }
+        OpenClError::Nothing { folder: vendors::place(), vendors: vendors(), refused }
     }
 
     /// Beside what there is, what is installed and cannot be loaded: it may be what was meant.
@@ -172,6 +195,18 @@ impl From<crate::patience::GivenUp> for OpenClError {
 /// What the system said about a library: that is below what the error says of itself.
 pub(crate) fn said(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Runtimes that are installed; where there is none, where it was looked and what to do.
+fn installed(vendors: &[Vendor], folder: &Path) -> String {
+    if !vendors.is_empty() {
+        return list(vendors);
+    }
+    let folder = folder.display();
+    format!(
+        "none, for {folder} names none (OCL_ICD_VENDORS says where to look, otherwise it is {}); a free one: apt-get install pocl-opencl-icd",
+        vendors::FOLDER
+    )
 }
 
 /// What goes behind a list of what there is.

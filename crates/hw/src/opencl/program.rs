@@ -46,7 +46,7 @@ impl Program {
         OpenClError::NotBuilt {
             device: device.clone(),
             status: Status(status),
-            log: log.unwrap_or_else(|error| format!("(no log: {error})")),
+            log: log.map_or_else(|error| format!("(no log: {error})"), |log| end_of(&log)),
         }
     }
 
@@ -69,6 +69,28 @@ impl Drop for Program {
         unsafe {
             (self.context.api.release_program)(self.handle);
         }
+    }
+}
+
+/// Most lines of a compiler's log that are shown.
+const SHOWN_LINES: usize = 40;
+/// Most bytes of it.
+const SHOWN_BYTES: usize = 4096;
+
+/// The end of a log, where compilers say what was wrong, and before it how much is left out; all of a short one.
+pub(super) fn end_of(log: &str) -> String {
+    let by_bytes = match log.len().saturating_sub(SHOWN_BYTES) {
+        0 => 0,
+        from => {
+            let from = (from..log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or(log.len());
+            // From the next line on, if there is one.
+            log[from..].find('\n').map_or(from, |at| from + at + 1)
+        }
+    };
+    let by_lines = log.rmatch_indices('\n').nth(SHOWN_LINES - 1).map_or(0, |(at, _)| at + 1);
+    match by_bytes.max(by_lines) {
+        0 => log.to_owned(),
+        from => format!("(the first {from} B of a log of {} B are left out)\n{}", log.len(), &log[from..]),
     }
 }
 
@@ -118,5 +140,29 @@ impl Drop for Kernel {
         unsafe {
             (self.context.api.release_kernel)(self.handle);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_log_is_shown_whole_and_of_a_long_one_whole_lines_of_its_end() {
+        let lines = |count: usize| (1..=count).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
+        assert_eq!(end_of(""), "");
+        assert_eq!(end_of(&lines(SHOWN_LINES)), lines(SHOWN_LINES));
+        let shown = end_of(&lines(SHOWN_LINES + 1));
+        assert!(shown.starts_with("(the first 7 B of a log of ") && shown.contains("left out)\nline 2\n"), "{shown}");
+        assert!(shown.ends_with("\nline 41"), "{shown}");
+        let long = format!("{}\n{}", "x".repeat(SHOWN_BYTES), "y".repeat(SHOWN_BYTES / 2));
+        assert!(end_of(&long).ends_with(&format!(" are left out)\n{}", "y".repeat(SHOWN_BYTES / 2))));
+    }
+
+    #[test]
+    fn a_log_of_one_endless_line_is_cut_between_characters() {
+        let shown = end_of(&"ä€".repeat(SHOWN_BYTES));
+        let (said, end) = shown.split_once('\n').unwrap();
+        assert!(said.contains("left out") && end.len() <= SHOWN_BYTES && end.len() > SHOWN_BYTES - 4, "{said}");
     }
 }

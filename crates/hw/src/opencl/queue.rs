@@ -40,8 +40,17 @@ impl Queue {
     /// Opens the device and builds the kernel that does nothing.
     ///
     /// # Errors
-    /// What the runtime said, and [`OpenClError::NotBuilt`].
+    /// [`OpenClError::NotOpened`] with what the runtime said, and [`OpenClError::NotBuilt`].
     pub(super) fn new(device: &Device) -> Result<Queue, OpenClError> {
+        Queue::of(device).map_err(|error| match error {
+            OpenClError::Refused { doing, status } => {
+                OpenClError::NotOpened { device: device.to_string(), doing, status }
+            }
+            error => error,
+        })
+    }
+
+    fn of(device: &Device) -> Result<Queue, OpenClError> {
         let context = Context::new(device)?;
         let commands = Arc::new(Commands::new(&context)?);
         let launches = vec![Launches::new(&context, Arguments::NONE)?];

@@ -58,6 +58,12 @@ impl Status {
         )
     }
 
+    /// Whether it says, of any call, that there is too little memory: some runtimes make none until it is used.
+    #[must_use]
+    pub const fn says_short_of_memory(self) -> bool {
+        matches!(self.0, cl::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::CL_OUT_OF_HOST_MEMORY)
+    }
+
     /// Whether it says, of a call that makes memory, that there is not so much.
     #[must_use]
     pub const fn is_short_of_memory(self) -> bool {

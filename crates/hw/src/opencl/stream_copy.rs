@@ -11,6 +11,7 @@ use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use lanemark_compute::StreamCopy;
 use lanemark_machine::{Confirmed, Verb};
+use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ impl StreamCopies {
         if all > context.device_bytes {
             return Err(context.too_much(all, "two arrays in each port are more than there is".to_owned()));
         }
-        let short = |error| OpenClError::System(format!("memory for arrays of {bytes} B: {error}"));
+        let short = |error: Errno| OpenClError::NoHostMemory { bytes, because: error.to_string() };
         let buffer = || Buffer::new(bytes as usize).map_err(short);
         let program = Program::built(context, &source(&copy))?;
         let words = StreamCopy::WORD_BYTES;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where loaders look unless they are told.
-const FOLDER: &str = "/etc/OpenCL/vendors";
+pub(super) const FOLDER: &str = "/etc/OpenCL/vendors";
 /// What tells them.
 const VARIABLE: &str = "OCL_ICD_VENDORS";
 
@@ -37,8 +37,12 @@ impl fmt::Display for Vendor {
 /// Every runtime that a loader would try, in the order of their files' names.
 #[must_use]
 pub fn vendors() -> Vec<Vendor> {
-    let place = std::env::var_os(VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
-    vendors_in(&place)
+    vendors_in(&place())
+}
+
+/// Where a loader looks.
+pub(super) fn place() -> PathBuf {
+    std::env::var_os(VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
 /// The same in this folder, by this file alone, or this library alone: a loader takes any of the three.

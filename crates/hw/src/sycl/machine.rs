@@ -215,6 +215,9 @@ impl Asked {
         };
         let broken = |error: SyclError| {
             let machine = run.machine.to_owned();
+            if let SyclError::NoHostMemory { .. } = error {
+                return Unsupported { what: what.clone(), machine, because: error.to_string() }.into();
+            }
             MachineError::Device { what: format!("{machine}: {what}: {error}"), machine }
         };
         let prepared = told.preparing(|| match self {

@@ -26,6 +26,7 @@ mod queue;
 
 use crate::opencl::{OpenClError, Vendor};
 pub use device::Device;
+use lanemark_units::format_size;
 pub use machine::SyclMachine;
 use std::fmt;
 
@@ -82,6 +83,14 @@ pub enum SyclError {
         doing: &'static str,
         /// What it said.
         said: String,
+    },
+    /// The machine has not so much memory for the program.
+    #[error("this machine has no memory for {} of the program: {because}; ask for less, or allow more (ulimit -v)", format_size(*.bytes))]
+    NoHostMemory {
+        /// What was asked for.
+        bytes: u64,
+        /// What the system said.
+        because: String,
     },
     /// The system would not.
     #[error("{0}")]

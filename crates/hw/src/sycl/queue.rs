@@ -189,7 +189,7 @@ impl Queue {
         let own = if allocation == Allocation::Host {
             Own::Given(given.cast(), bytes)
         } else {
-            let short = |error| SyclError::System(format!("memory for copies of {bytes} B: {error}"));
+            let short = |error: Errno| SyclError::NoHostMemory { bytes: bytes as u64, because: error.to_string() };
             Own::Ordinary(Buffer::new(bytes).map_err(short)?)
         };
         Ok(Copies { bytes, allocation, own })
@@ -245,7 +245,7 @@ impl Queue {
             pattern::fill(own.bytes_mut(), seed.wrapping_mul(2).wrapping_add(1));
             self.once(Verb::Load, at, "reading memory of the device back")?;
         }
-        let short = |error| SyclError::System(format!("memory to compare {bytes} B with: {error}"));
+        let short = |error: Errno| SyclError::NoHostMemory { bytes: bytes as u64, because: error.to_string() };
         let mut wanted = Buffer::new(bytes).map_err(short)?;
         pattern::fill(wanted.bytes_mut(), seed.wrapping_mul(2));
         let found =

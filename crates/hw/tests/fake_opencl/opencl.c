@@ -1,6 +1,7 @@
 /* An OpenCL for tests: a loader and a runtime in one, with one device whose memory is the program's and whose kernels do nothing.
  *
- * FAKE_FAILS="clFinish 3 -5" lets the third call of clFinish, and every later one, say -5. FAKE_EXTENSIONS is what the device says it has.
+ * FAKE_FAILS="clFinish 3 -5" lets the third call of clFinish, and every later one, say -5. FAKE_EXTENSIONS is what the device says it has,
+ * FAKE_LOG how many lines its compiler says.
  * Types are those of the headers of the Khronos group, which need not be installed. */
 #include <stdint.h>
 #include <stdio.h>
@@ -90,7 +91,13 @@ ENTRY int32_t clBuildProgram(void *program, uint32_t count, void *const *devices
 }
 ENTRY int32_t clGetProgramBuildInfo(void *program, void *device, uint32_t what, size_t room, void *into, size_t *used) {
     (void)program, (void)device, (void)what;
-    return text("line 1: the fake compiler does not like it", room, into, used);
+    const char *said = "line 1: the fake compiler does not like it";
+    int lines = getenv("FAKE_LOG") ? atoi(getenv("FAKE_LOG")) : 1;
+    char *log = malloc((size_t)lines * 64 + 64), *end = log + sprintf(log, "%s", said);
+    for (int line = 2; line <= lines; line++) end += sprintf(end, "\nline %d: nor this", line);
+    int32_t status = text(log, room, into, used);
+    free(log);
+    return status;
 }
 ENTRY void *clCreateKernel(void *program, const char *name, int32_t *status) {
     (void)program, (void)name;

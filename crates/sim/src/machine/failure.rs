@@ -206,6 +206,7 @@ impl SimulatedMachine {
             arrived,
             followed_by: Vec::new(),
             to_do: "lend memory that can stay where it is: no mapping of a device or of a DAX file, within RLIMIT_MEMLOCK; then call again".to_owned(),
+            ends_plan_only: true,
         }
     }
 
@@ -226,6 +227,7 @@ impl SimulatedMachine {
             arrived,
             followed_by: Vec::new(),
             to_do,
+            ends_plan_only: false,
         };
         let place = |port: &str| named(&functions, port);
         // What ports reported earlier is what ended the run.
