@@ -13,8 +13,8 @@ turnaround_ns = { value = 22.4, source = "a test" }
 [kernel]
 clock_ghz = { value = 0.3, source = "a test" }
 "#;
-const SPRINGS: &[u8] = include_bytes!("../matrices/springs.mtx");
-const HUB: &[u8] = include_bytes!("../matrices/hub.mtx");
+const SPRINGS: &[u8] = include_bytes!("../../../matrices/springs.mtx");
+const HUB: &[u8] = include_bytes!("../../../matrices/hub.mtx");
 
 fn folder() -> Folder {
     Folder::with(&[

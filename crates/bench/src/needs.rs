@@ -91,7 +91,9 @@ pub(crate) fn kernels(facts: &Facts) -> Option<LeftOut> {
         _ if has_queue(facts) => {
             "its kernels do nothing: without a SYCL compiler there are no others; ask the same device behind OpenCL, --on opencl:0"
         }
-        _ => "it runs no kernels that compute: ask a platform with sections [device_memory] and [kernel]",
+        _ => {
+            "it runs no kernels that compute: ask an OpenCL device, --on opencl:0, or a platform with sections [device_memory] and [kernel]"
+        }
     };
     let computes = facts.runtime.as_ref().is_some_and(|runtime| runtime.computes);
     (!computes).then(|| LeftOut::all(needs))

@@ -1,6 +1,7 @@
 //! Ctrl-C.
 
 use crate::failure::Failure;
+use lanemark_hw::end_at_once;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,7 +23,7 @@ pub fn ends() -> Result<(), Failure> {
 }
 
 fn end() {
-    std::process::exit(Failure::Interrupted.exit_code().into())
+    end_at_once(Failure::Interrupted.exit_code())
 }
 
 fn handle(what: impl FnMut() + Send + 'static) -> Result<(), Failure> {

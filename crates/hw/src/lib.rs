@@ -17,6 +17,7 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod behind_runtime;
 pub mod copy_to_device;
+mod ending;
 pub mod host_memory;
 mod interpreter;
 pub mod linux_sysfs;
@@ -28,5 +29,6 @@ pub mod sycl;
 mod x86;
 
 pub use copy_to_device::{Destination, DeviceCopy};
+pub use ending::end_at_once;
 pub use host_memory::HostMemory;
 pub use interpreter::interpreter;
