@@ -7,6 +7,8 @@ use std::process::Command;
 
 /// Copied at once.
 const BYTES: u64 = 8_000_000;
+/// Eight ways or more share these seconds, and each begins with memory that caches do not hold.
+const COPIES_S: &str = "8";
 
 /// `launch_latency` told by finish, and `transfer` to the device by its faster wait, both of the first device: PoCL below `.tools/`, if nobody names runtimes.
 pub fn runtime() {
@@ -44,7 +46,7 @@ pub fn runtime() {
             let of_bare = |arguments: &[&str]| said(with_runtime(&bare).args(arguments))?.trim().parse::<f64>().ok();
             let of_ours = |arguments: &[&str]| {
                 let mut command = with_runtime(&lanemark);
-                let fixed = ["bench", "--on", "opencl:0", "--json", "--budget", "1", "--question"];
+                let fixed = ["bench", "--on", "opencl:0", "--json", "--question"];
                 let text = said(command.args(fixed).args(arguments))?;
                 Some(file::from_bytes(text.as_bytes(), Path::new("what lanemark said")).ok()?.answers)
             };
@@ -65,7 +67,7 @@ type Bare<'a> = &'a dyn Fn(&[&str]) -> Option<f64>;
 fn launches(ours: Ours<'_>, bare: Bare<'_>) {
     let (mut of_ours, mut of_bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let answers = ours(&["launch_latency"]).unwrap_or_default();
+        let answers = ours(&["launch_latency", "--budget", "1"]).unwrap_or_default();
         let is_alike = |answer: &&Answer| (&*answer.way.through, &*answer.way.access) == ("launch_1", "finish");
         let latency = answers.iter().find(is_alike).and_then(|answer| answer.latency_ns);
         let (Some(latency), Some(ns)) = (latency, bare(&["0", "launch"])) else { continue };
@@ -82,7 +84,7 @@ fn copies(ours: Ours<'_>, bare: Bare<'_>) {
     let (mut of_ours, mut of_bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     let bytes = BYTES.to_string();
     for _ in 0..ROUNDS {
-        let answers = ours(&["transfer", "--sizes", &bytes]).unwrap_or_default();
+        let answers = ours(&["transfer", "--sizes", &bytes, "--budget", COPIES_S]).unwrap_or_default();
         let to_buffer = answers.iter().filter(|answer| answer.way.through == "runtime_to_device");
         let rates = to_buffer.filter_map(|answer| answer.delivered_rate_bytes_per_s);
         let best = rates.map(|rate| rate.median / 1e9).max_by(f64::total_cmp);
