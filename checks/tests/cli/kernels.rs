@@ -35,8 +35,8 @@ fn answers(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
 #[test]
 fn copies_are_asked_of_one_port_up_to_all_and_confirmed() {
     let answers = answers(&folder(), &["--question", "stream_copy", "--sizes", "64KiB"]);
-    // Ports 1, 2 and 4, in vectors and plain; with a stride too of one and of all.
-    assert_eq!(answers.len(), 10);
+    // Ports 1, 2 and 4, in vectors and plain; with a stride too of one and of all; and three more ports alone.
+    assert_eq!(answers.len(), 13);
     let rate = |through: &str| {
         let answer = answers.iter().find(|answer| answer["way"]["through"] == through).unwrap();
         assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"]);
@@ -46,6 +46,7 @@ fn copies_are_asked_of_one_port_up_to_all_and_confirmed() {
     let one = rate("compute_stream_copy_1_port_vectors_of_4");
     assert!((one / 9.9e9 - 1.0).abs() < 0.03, "{one}");
     assert!((rate("compute_stream_copy_4_ports_vectors_of_4") / one - 4.0).abs() < 0.01);
+    assert!((rate("compute_stream_copy_1_port_from_3_on_vectors_of_4") / one - 1.0).abs() < 1e-9);
     assert!(one / rate("compute_stream_copy_1_port_plain") > 3.8);
 }
 
