@@ -177,7 +177,9 @@ impl Csr {
 fn distinct(columns: u32, named: &[u32]) -> u32 {
     if columns as usize <= named.len() {
         let mut is_named = vec![false; columns as usize];
-        named.iter().for_each(|column| is_named[*column as usize] = true);
+        for column in named {
+            is_named[*column as usize] = true;
+        }
         return is_named.iter().filter(|is_named| **is_named).count() as u32;
     }
     let mut sorted = named.to_vec();

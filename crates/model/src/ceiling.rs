@@ -104,7 +104,8 @@ pub fn transfer_ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceil
 /// ```
 /// use lanemark_machine::Verb;
 /// let card = lanemark_platform::preset("card-stratix10mx").unwrap().unwrap();
-/// assert_eq!(lanemark_model::copy_ceiling(&card, Verb::Store, 1 << 20).unwrap().rate.to_string(), "14.623 GB/s");
+/// // 256 B of a completion in 276 B at 15.754 GB/s.
+/// assert_eq!(lanemark_model::copy_ceiling(&card, Verb::Store, 1 << 20).unwrap().rate.to_string(), "14.612 GB/s");
 /// ```
 #[must_use]
 pub fn copy_ceiling(platform: &Platform, verb: Verb, bytes: u64) -> Option<Ceiling> {
