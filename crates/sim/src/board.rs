@@ -259,8 +259,7 @@ impl Board {
         while let Some((at, port)) = self.schedule.first()
             && at <= until
         {
-            self.now = at;
-            self.handle(port);
+            self.handle(at, port);
         }
         self.now = self.now.max(until);
     }
@@ -268,8 +267,7 @@ impl Board {
     /// Lets the next event happen and says whether there was one.
     pub fn step(&mut self) -> bool {
         let Some((at, port)) = self.schedule.first() else { return false };
-        self.now = at;
-        self.handle(port);
+        self.handle(at, port);
         true
     }
 
@@ -278,8 +276,7 @@ impl Board {
         while busy(self) {
             match self.schedule.first() {
                 Some((at, port)) if at <= until => {
-                    self.now = at;
-                    self.handle(port);
+                    self.handle(at, port);
                 }
                 _ => return false,
             }
@@ -390,8 +387,7 @@ impl Board {
             return Err("its DMA engine has no such channel");
         }
         start(engine, now);
-        let due = engine.due();
-        self.set(Port::Issue(card), due);
+        self.refresh_issue(card);
         Ok(())
     }
 
@@ -422,8 +418,7 @@ impl Board {
         for card in 0..self.endpoints.len() {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.stop();
-                let due = engine.due();
-                self.set(Port::Issue(card), due);
+                self.refresh_issue(card);
                 self.refresh_queues(card);
             }
         }
@@ -570,7 +565,9 @@ impl Board {
         self.set(Port::Requests, self.root_complex.due(self.waiting_requests));
     }
 
-    fn handle(&mut self, port: usize) {
+    fn handle(&mut self, at: Ticks, port: usize) {
+        debug_assert!(at >= self.now, "{:?} is due at {at:?}, and it is {:?}", self.table[port], self.now);
+        self.now = at;
         match self.table[port] {
             Port::Core(number) => self.run_core(number),
             Port::Requests => self.take_requests(),
@@ -666,8 +663,7 @@ impl Board {
             self.note_refused(up ^ 1, &accepted.tlp);
         }
         if accepted.rings {
-            let due = self.engine_mut(card).map_or(Ticks::NEVER, DmaEngine::due);
-            self.set(Port::Issue(card), due);
+            self.refresh_issue(card);
             self.refresh_kernels(card);
         }
         if let Some(crossings) = &mut self.crossings {

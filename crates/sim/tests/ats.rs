@@ -514,6 +514,11 @@ fn every_card_behind_switches_is_told_and_those_that_do_not_answer_are_named() {
             })
             .collect();
         assert_eq!(named.len(), 8);
+        let of = |direction| frames.iter().filter(move |frame| frame.direction == direction);
+        for answer in of(Direction::Upstream) {
+            let mut told = of(Direction::Downstream).filter(|told| told.link == answer.link);
+            assert!(told.any(|told| told.arrives < answer.starts), "{answer:?} went before it was asked for");
+        }
         match silent {
             None => assert!(said.unwrap() > Ticks::whole_ns(1000), "and a way there and back"),
             Some(silent) => assert!(said.as_ref().is_err_and(|error| error.contains(silent)), "{said:?}"),

@@ -507,8 +507,7 @@ impl Board {
         for card in 0..self.endpoints.len() {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.halt();
-                let due = engine.due();
-                self.set(Port::Issue(card), due);
+                self.refresh_issue(card);
             }
         }
         self.stop_cores();

@@ -38,19 +38,10 @@ impl Board {
 
     /// A direction is told what has gone for it until now; says whether anything had. Nobody looks before a TLP of it goes or
     /// waits: when each DLLP went does not depend on when one looks.
-    #[inline]
+    #[inline(never)]
     pub(super) fn hear(&mut self, direction: usize) -> bool {
-        let (now, other) = (self.now, direction ^ 1);
-        if self.directions[other].transmitter.owes_nothing_at(now) {
-            return false;
-        }
-        self.directions[other].transmitter.settle_owed(now);
-        let mut has_heard = false;
-        while let Some(gone) = self.directions[other].transmitter.take_gone() {
-            self.directions[direction].transmitter.told(gone);
-            has_heard = true;
-        }
-        has_heard
+        let both = self.directions.get_disjoint_mut([direction, direction ^ 1]);
+        both.is_ok_and(|[hears, tells]| tells.transmitter.tell(self.now, &mut hears.transmitter))
     }
 
     /// Every direction is told what has gone for it until now.
@@ -98,8 +89,6 @@ impl Board {
     /// A TLP leaves for its link: whoever sent it has room again, and whoever is at the other end is told.
     #[inline(never)]
     pub(super) fn send(&mut self, direction: usize) {
-        // What comes back is counted when a TLP goes, so that is what a state depends on.
-        self.hear(direction);
         let transmitter = &mut self.directions[direction].transmitter;
         let mut sent = Sent::NOTHING;
         if transmitter.send_as(self.now, &mut sent) {
@@ -149,8 +138,7 @@ impl Board {
                     && sent.input - endpoint_input::ENGINE < engine.channels()
                     && engine.left(self.now, sent.input - endpoint_input::ENGINE, sent.because)
                 {
-                    let due = engine.due();
-                    self.set(Port::Issue(card), due);
+                    self.refresh_issue(card);
                 }
             }
         }

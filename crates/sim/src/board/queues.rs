@@ -1,6 +1,7 @@
 //! How a board lets bytes pass the queues of cards.
 
 use super::Board;
+use crate::part::dma_engine::DmaEngine;
 use crate::part::interconnect::Interconnect;
 use crate::ports::Port;
 
@@ -18,11 +19,18 @@ impl Board {
     /// A card's engine did something: it is looked at again, and its queues are, if it has any.
     #[inline]
     pub(super) fn refresh_engine(&mut self, card: usize) {
-        let Some(engine) = &mut self.endpoints[card].dma else { return };
-        if engine.joins_queues() {
-            return self.refresh_queues(card);
-        }
         // A queue that is joined to no other one matters only to what passes it.
+        if self.engine(card).is_some_and(DmaEngine::joins_queues) {
+            self.refresh_queues(card);
+        } else {
+            self.refresh_issue(card);
+        }
+    }
+
+    /// When a card's engine makes its next request is looked at again: what it waited for was due before.
+    #[inline]
+    pub(super) fn refresh_issue(&mut self, card: usize) {
+        let Some(engine) = &mut self.endpoints[card].dma else { return };
         let due = engine.due().max(self.now);
         self.set(Port::Issue(card), due);
     }

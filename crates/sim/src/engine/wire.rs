@@ -71,6 +71,12 @@ impl<T> Wire<T> {
         self.items.front().map(|(_, item)| item)
     }
 
+    /// The last item and when it arrives.
+    #[inline]
+    pub fn last_mut(&mut self) -> Option<&mut (Ticks, T)> {
+        self.items.back_mut()
+    }
+
     /// When the last item arrives; [`Ticks::ZERO`] if there is none.
     #[inline]
     #[must_use]

@@ -30,6 +30,12 @@ impl Pool {
     const fn covers(self, data: u32) -> bool {
         self.header >= 1 && self.data >= data
     }
+
+    #[inline]
+    const fn add(&mut self, more: Pool) {
+        self.header += more.header;
+        self.data += more.data;
+    }
 }
 
 /// Flow-control credits by class, in the order of [`FlowClass::ALL`].
@@ -93,8 +99,10 @@ pub struct Account {
     is_counted: [bool; DllpKind::POOLS],
     freed: [VecDeque<Freed>; DllpKind::POOLS],
     returning: Wire<Returned>,
-    /// When the last DLLP for each went, and when it comes.
-    last: [Option<(Ticks, Ticks)>; DllpKind::POOLS],
+    /// When what had come was counted last.
+    collected_at: Ticks,
+    /// A tick after the last DLLP for each went, and when it comes.
+    told: [(Ticks, Ticks); DllpKind::POOLS],
 }
 
 const REPLAY: usize = DllpKind::Ack.pool();
@@ -113,7 +121,8 @@ impl Account {
             is_counted: left.map(|pool| pool.header < Pool::INFINITE.header || pool.data < Pool::INFINITE.data),
             freed: std::array::from_fn(|_| VecDeque::new()),
             returning: Wire::default(),
-            last: [None; DllpKind::POOLS],
+            collected_at: Ticks::ZERO,
+            told: [(Ticks::ZERO, Ticks::ZERO); DllpKind::POOLS],
         }
     }
 
@@ -143,8 +152,7 @@ impl Account {
             return Covered { at: Ticks::ZERO, because: None };
         }
         for (at, returned) in self.returning.iter().filter(|(_, returned)| returned.pool == pool) {
-            have.header += returned.back.header;
-            have.data += returned.back.data;
+            have.add(returned.back);
             if have.covers(data) {
                 return Covered { at: *at, because: Some(returned.because) };
             }
@@ -182,22 +190,30 @@ impl Account {
     /// It knows at `at` of more room.
     #[inline]
     fn grant(&mut self, pool: usize, at: Ticks, back: Pool, because: Cause) {
-        let granted = &mut self.granted[pool];
-        granted.header += back.header;
-        granted.data += back.data;
-        self.returning.send(at, Returned { pool, back, because });
+        self.granted[pool].add(back);
+        // Whoever looks late finds what one who looked in time would have.
+        if at <= self.collected_at {
+            return self.left[pool].add(back);
+        }
+        match self.returning.last_mut() {
+            Some((last, returned)) if *last == at && returned.pool == pool => {
+                returned.back.add(back);
+                returned.because = because;
+            }
+            _ => self.returning.send(at, Returned { pool, back, because }),
+        }
     }
 
     /// The receiver has room again from `from` on, and says so by a DLLP of this kind; `because` says why no earlier.
     #[inline]
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         let pool = kind.pool();
-        match self.last[pool] {
+        let (until, comes) = self.told[pool];
+        if from < until {
             // A DLLP that went at this very time tells of it.
-            Some((went, comes)) if from <= went => {
-                self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because);
-            }
-            _ => self.freed[pool].push_back(Freed { from, data, because }),
+            self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because);
+        } else {
+            self.freed[pool].push_back(Freed { from, data, because });
         }
     }
 
@@ -205,13 +221,16 @@ impl Account {
     #[inline]
     pub fn told(&mut self, kind: DllpKind, went: Ticks, at: Ticks) {
         let pool = kind.pool();
-        self.last[pool] = Some((went, at));
+        self.told[pool] = (went + Ticks(1), at);
         let mut back = Pool { header: 0, data: 0 };
         let mut because = Cause::Credit;
-        while let Some(freed) = self.freed[pool].front().copied().filter(|freed| freed.from <= went) {
-            self.freed[pool].pop_front();
-            back = Pool { header: back.header + 1, data: back.data + freed.data };
-            because = freed.because;
+        let freed = &mut self.freed[pool];
+        while let Some(room) = freed.front()
+            && room.from <= went
+        {
+            back.add(Pool { header: 1, data: room.data });
+            because = room.because;
+            freed.pop_front();
         }
         if back.header > 0 {
             self.grant(pool, at, back, because);
@@ -227,7 +246,7 @@ impl Account {
     /// Shows everything that changes. How many are left of what has no end is no matter.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         // What is granted follows from the rest.
-        let Account { left, granted: _, is_counted: _, freed, returning, last } = self;
+        let Account { left, granted: _, is_counted: _, freed, returning, collected_at, told } = self;
         for Pool { header, data } in left {
             view.state(u64::from(*header) << 32 | u64::from(*data));
         }
@@ -244,12 +263,10 @@ impl Account {
             view.state(u64::from(back.header) << 32 | u64::from(back.data));
             view.count(because.index());
         });
-        for last in last {
-            view.flag(last.is_some());
-            if let Some((went, comes)) = last {
-                view.time(went);
-                view.time(comes);
-            }
+        view.time(collected_at);
+        for (until, comes) in told {
+            view.time(until);
+            view.time(comes);
         }
     }
 
@@ -257,10 +274,9 @@ impl Account {
     #[inline]
     pub fn collect(&mut self, now: Ticks) {
         while let Some(returned) = self.returning.take(now) {
-            let left = &mut self.left[returned.pool];
-            left.header += returned.back.header;
-            left.data += returned.back.data;
+            self.left[returned.pool].add(returned.back);
         }
+        self.collected_at = now;
     }
 }
 

@@ -136,8 +136,8 @@ pub struct Dllps {
     first: [Ticks; DllpKind::POOLS],
     /// The kind of the first of all, and from when on it can go.
     next: (usize, Ticks),
-    /// When the last of each kind went: what was owed by then went with it.
-    last: [Option<Ticks>; DllpKind::POOLS],
+    /// A tick after the last of each kind went: what was owed before went with it.
+    said_until: [Ticks; DllpKind::POOLS],
     /// From when on a `Nak` and credits of each kind cannot wait, and the next ordered set.
     nak: Ticks,
     hurried: [Ticks; DllpKind::POOLS],
@@ -160,7 +160,7 @@ impl Dllps {
             owed: std::array::from_fn(|_| VecDeque::with_capacity(MANY)),
             first: [Ticks::NEVER; DllpKind::POOLS],
             next: (0, Ticks::NEVER),
-            last: [None; DllpKind::POOLS],
+            said_until: [Ticks::ZERO; DllpKind::POOLS],
             nak: Ticks::NEVER,
             hurried: [Ticks::NEVER; DllpKind::POOLS],
             skp: spec.skp.map_or(Ticks::NEVER, |skp| skp.interval),
@@ -189,14 +189,15 @@ impl Dllps {
         let kind = kind.pool();
         let owed = &mut self.owed[kind];
         // One that may go at the same time as another of its kind is the same one.
-        if owed.back() == Some(&from) {
+        if from < self.said_until[kind] || owed.back() == Some(&from) {
             return false;
         }
-        let is_first = owed.is_empty();
         owed.push_back(from);
-        if is_first {
+        if owed.len() == 1 {
             self.first[kind] = from;
-            self.look_for_next();
+            if (from, kind) < (self.next.1, self.next.0) {
+                self.next = (kind, from);
+            }
         }
         self.owed[kind].len() >= MANY
     }
@@ -246,10 +247,10 @@ impl Dllps {
     #[inline]
     #[must_use]
     pub fn first_behind(&self, start: Ticks, busy_until: Ticks) -> Ticks {
-        let (kind, from) = self.next;
+        let from = self.next.1;
         let at = from.max(busy_until);
         let goes = at < start || from < start && from + self.spec.patience <= start;
-        if goes && self.last[kind].is_none_or(|last| from > last) { start.max(at + self.spec.time) } else { start }
+        if goes { start.max(at + self.spec.time) } else { start }
     }
 
     /// Whether none can go at `now`.
@@ -259,10 +260,14 @@ impl Dllps {
         self.next.1 > now && self.urgent > now
     }
 
+    /// One of this kind goes at `at`, and tells of all that was owed by then.
     #[inline]
-    fn forget_first(&mut self, kind: usize) {
+    fn says(&mut self, kind: usize, at: Ticks) {
+        self.said_until[kind] = at + Ticks(1);
         let owed = &mut self.owed[kind];
-        owed.pop_front();
+        while owed.front().is_some_and(|from| *from <= at) {
+            owed.pop_front();
+        }
         self.first[kind] = owed.front().copied().unwrap_or(Ticks::NEVER);
         self.look_for_next();
     }
@@ -270,7 +275,8 @@ impl Dllps {
     /// Shows everything that changes.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         // Where somebody watches, nothing is skipped.
-        let Dllps { spec: _, owed, first, next: _, last, nak, hurried, skp, urgent, hurry: _, gone, watch } = self;
+        let Dllps { spec: _, owed, first, next: _, said_until, nak, hurried, skp, urgent, hurry: _, gone, watch } =
+            self;
         for owed in owed {
             view.count(owed.len());
             for from in owed {
@@ -280,11 +286,8 @@ impl Dllps {
         for from in first {
             view.moment(from);
         }
-        for last in last {
-            view.flag(last.is_some());
-            if let Some(went) = last {
-                view.time(went);
-            }
+        for until in said_until {
+            view.time(until);
         }
         view.moment(nak);
         for from in hurried {
@@ -304,78 +307,77 @@ impl Dllps {
         self.hurry = self.nak.min(self.first_hurried().1);
     }
 
-    /// One goes at `at`, and is told of if the other end waits for its kind.
+    /// Lets those go that go before a TLP which could go at `start`, on a line that is busy until `busy_until`: those that
+    /// find the line free before it, and those that can wait no longer. What somebody waits for lies in [`Dllps::gone`].
     #[inline]
-    fn put(&mut self, kind: DllpKind, at: Ticks, before: &mut Before) {
+    pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> Before {
+        let mut all = std::mem::take(&mut self.gone);
+        let before = self.go(start, busy_until, false, |gone| all.push_back(gone));
+        self.gone = all;
+        before
+    }
+
+    /// The same, up to the last DLLP that goes by `now`; `tell` hears of them.
+    #[inline]
+    pub fn gone_by(&mut self, now: Ticks, busy_until: Ticks, tell: impl FnMut(Gone)) -> Before {
+        self.go(now, busy_until, true, tell)
+    }
+
+    #[inline]
+    fn go(&mut self, start: Ticks, busy_until: Ticks, ends_with_dllp: bool, mut tell: impl FnMut(Gone)) -> Before {
+        let mut before = Before { busy_until, count: 0 };
+        // What one brings is known when it goes, so none is decided upon before the line is free for it.
+        while before.busy_until <= start {
+            let (kind, from) = self.next;
+            if ends_with_dllp && from.min(self.hurry) > start {
+                break;
+            }
+            let at = from.max(before.busy_until);
+            if self.urgent <= start && self.urgent <= at {
+                self.go_first(start.min(from), &mut before, &mut tell);
+                continue;
+            }
+            if from > start || at >= start && from + self.spec.patience > start {
+                break;
+            }
+            self.says(kind, at);
+            if self.hurried[kind] <= at {
+                self.hurried[kind] = Ticks::NEVER;
+                self.look_for_urgent();
+            }
+            self.put(DllpKind::RETURNING[kind], at, &mut before, &mut tell);
+        }
+        before
+    }
+
+    /// One goes at `at`, and is told of if the other end waits for its kind.
+    #[allow(clippy::inline_always)] // Several callers, of which one is called for every TLP.
+    #[inline(always)]
+    fn put(&mut self, kind: DllpKind, at: Ticks, before: &mut Before, tell: &mut impl FnMut(Gone)) {
         let gone = Gone { kind, went: at, comes: at + self.spec.time + self.spec.latency };
         if let Some(watch) = &mut self.watch {
             watch.see(gone);
         }
         if kind != DllpKind::Ack || self.spec.hears_acks {
-            self.gone.push_back(gone);
+            tell(gone);
         }
         before.busy_until = at + self.spec.time;
         before.count += 1;
     }
 
-    /// Lets those go that go before a TLP which could go at `start`, on a line that is busy until `busy_until`: those that
-    /// find the line free before it, and those that can wait no longer.
-    #[inline]
-    pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> Before {
-        self.go(start, busy_until, false)
-    }
-
-    /// The same, up to the last DLLP that goes by `now`.
-    #[inline]
-    pub fn gone_by(&mut self, now: Ticks, busy_until: Ticks) -> Before {
-        self.go(now, busy_until, true)
-    }
-
-    fn go(&mut self, start: Ticks, busy_until: Ticks, ends_with_dllp: bool) -> Before {
-        let mut before = Before { busy_until, count: 0 };
-        // What one brings is known when it goes, so none is decided upon before the line is free for it.
-        while before.busy_until <= start {
-            if ends_with_dllp && self.next_at(Ticks::ZERO) > start {
-                break;
-            }
-            let (kind, from) = self.next;
-            if self.urgent <= start && self.urgent <= from.max(before.busy_until) {
-                self.go_first(start.min(from), &mut before);
-                continue;
-            }
-            if from > start {
-                return before;
-            }
-            if self.last[kind].is_none_or(|last| from > last) {
-                let at = from.max(before.busy_until);
-                if at >= start && from + self.spec.patience > start {
-                    return before;
-                }
-                self.last[kind] = Some(at);
-                if self.hurried[kind] <= at {
-                    self.hurried[kind] = Ticks::NEVER;
-                    self.look_for_urgent();
-                }
-                self.put(DllpKind::RETURNING[kind], at, &mut before);
-            }
-            self.forget_first(kind);
-        }
-        before
-    }
-
     /// A `Nak` or an ordered set goes; of those that find the line free and are over by `until`, only the last is looked at.
     #[cold]
-    fn go_first(&mut self, until: Ticks, before: &mut Before) {
+    fn go_first(&mut self, until: Ticks, before: &mut Before, tell: &mut impl FnMut(Gone)) {
         let (kind, hurried) = self.first_hurried();
         if self.nak.min(hurried) <= self.skp {
             let at = self.nak.min(hurried).max(before.busy_until);
             if self.nak <= hurried {
                 self.nak = Ticks::NEVER;
-                self.put(DllpKind::Nak, at, before);
+                self.put(DllpKind::Nak, at, before, tell);
             } else {
                 self.hurried[kind] = Ticks::NEVER;
-                self.last[kind] = Some(at);
-                self.put(DllpKind::RETURNING[kind], at, before);
+                self.says(kind, at);
+                self.put(DllpKind::RETURNING[kind], at, before, tell);
             }
         } else if let Some(Skp { interval, time }) = self.spec.skp {
             let idle = until.min(self.nak).min(hurried);
@@ -486,7 +488,9 @@ mod tests {
                 dllps.owe(DllpKind::UpdatePosted, Ticks(from));
             }
             for now in at {
-                let before = dllps.gone_by(Ticks(*now), busy_until);
+                let mut gone = Vec::new();
+                let before = dllps.gone_by(Ticks(*now), busy_until, |one| gone.push(one));
+                dllps.gone.extend(gone);
                 (busy_until, count) = (before.busy_until, count + before.count);
             }
             let before = dllps.before(Ticks(500), busy_until);

@@ -141,8 +141,15 @@ impl Job {
         self
     }
 
+    /// The one that was taken from its transfer last: what is before it is all that is not left.
+    #[inline]
     fn piece_of(&self, chunk: Chunk, verb: Verb) -> Piece {
-        Piece { number: self.begun, chunk, offset: chunk.address - self.start_of(self.begun, verb), verb }
+        let (bytes, pieces) = match self.read {
+            Some(_) if verb == Verb::Load => (self.transfer.bytes, &self.read_pieces),
+            _ => (self.bytes_of(self.begun), &self.pieces),
+        };
+        let offset = bytes - pieces.rest().1 - u64::from(chunk.bytes);
+        Piece { number: self.begun, chunk, offset, verb }
     }
 
     /// How many of its transfers it makes, and how many of these have begun.

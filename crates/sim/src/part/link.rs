@@ -688,10 +688,24 @@ impl Transmitter {
         Ticks(self.dllps.next_at(self.busy_until).0.saturating_add(1))
     }
 
-    /// A DLLP that went and the other end waits for, said once.
+    /// Tells the other direction what has gone for it by now, and lets no ordered set go behind the last of that: what a line has
+    /// done must not depend on who looks when. Says whether there was anything to tell.
     #[inline]
-    pub fn take_gone(&mut self) -> Option<Gone> {
-        self.dllps.gone.pop_front()
+    pub fn tell(&mut self, now: Ticks, other: &mut Transmitter) -> bool {
+        if self.dllps.next_at(Ticks::ZERO) > now && self.dllps.gone.is_empty() {
+            return false;
+        }
+        let mut has_told = false;
+        let mut told = |gone| {
+            other.told(gone);
+            has_told = true;
+        };
+        while let Some(gone) = self.dllps.gone.pop_front() {
+            told(gone);
+        }
+        let before = self.dllps.gone_by(now, self.busy_until, told);
+        self.went(before);
+        has_told
     }
 
     /// Keeps the last `most` DLLPs that go from now on.
@@ -711,20 +725,6 @@ impl Transmitter {
             return;
         }
         let before = self.dllps.before(start, self.busy_until);
-        self.went(before);
-    }
-
-    /// Whether no DLLP could have gone by now.
-    #[inline]
-    #[must_use]
-    pub fn owes_nothing_at(&self, now: Ticks) -> bool {
-        self.dllps.next_at(Ticks::ZERO) > now && self.dllps.gone.is_empty()
-    }
-
-    /// Puts those on the line that have gone by now, and no ordered set behind the last of them: what a line has done must not
-    /// depend on who looks when.
-    pub fn settle_owed(&mut self, now: Ticks) {
-        let before = self.dllps.gone_by(now, self.busy_until);
         self.went(before);
     }
 
