@@ -27,7 +27,8 @@ impl Board {
     }
 
     /// A direction has something to do when its next TLP can go, or a DLLP that the other end waits for.
-    #[inline]
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(super) fn set_send(&mut self, direction: usize, next_tlp: Ticks) {
         let mut at = next_tlp;
         if self.directions[direction ^ 1].awaits_dllp {
@@ -60,7 +61,8 @@ impl Board {
     }
 
     /// A direction owes the other one a DLLP.
-    #[inline]
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(super) fn owe(&mut self, direction: usize, kind: DllpKind, from: Ticks) {
         if self.directions[direction].transmitter.owe(kind, from) {
             self.hear(direction ^ 1);

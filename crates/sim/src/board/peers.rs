@@ -11,18 +11,18 @@ impl Board {
     /// Whether a TLP that came up at root port `port` at `at` is for a card below, or answers what was asked for one: then it is on
     /// its way there.
     #[inline]
-    pub(super) fn forward_at_root(&mut self, port: usize, at: Ticks, tlp: Tlp) -> bool {
+    pub(super) fn forward_at_root(&mut self, port: usize, at: Ticks, tlp: &Tlp) -> bool {
         if tlp.requester == ROOT_COMPLEX {
-            self.peers.receive(at, port, port, tlp);
+            self.peers.receive(at, port, port, *tlp);
             self.set(Port::Peers, self.peers.due());
             return true;
         }
-        let Some(other) = self.root_routes.below(&tlp).filter(|_| self.peers.forwards(tlp.kind)) else { return false };
+        let Some(other) = self.root_routes.below(tlp).filter(|_| self.peers.forwards(tlp.kind)) else { return false };
         if self.peers.splits(tlp.kind) {
-            self.peers.receive(at, port, other, tlp);
+            self.peers.receive(at, port, other, *tlp);
             self.set(Port::Peers, self.peers.due());
         } else {
-            self.offer(2 * other, root_input::PEERS + port, self.peers.ready(at), tlp);
+            self.offer(2 * other, root_input::PEERS + port, self.peers.ready(at), *tlp);
         }
         true
     }

@@ -25,14 +25,14 @@ impl Board {
             let due = self.intake.due().max(self.now);
             return self.set(Port::Intake, due);
         }
-        self.admit(port, sent.arrives, false, sent.tlp);
+        self.admit(port, sent.arrives, false, &sent.tlp);
     }
 
     /// The root complex takes what it is the turn of.
     #[inline(never)]
     pub(super) fn take_in(&mut self) {
         while let Some(Taken { port, waited, tlp }) = self.intake.take(self.now) {
-            self.admit(port, self.now, waited, tlp);
+            self.admit(port, self.now, waited, &tlp);
         }
         let due = self.intake.due();
         self.set(Port::Intake, due);
@@ -40,10 +40,10 @@ impl Board {
 
     /// What came up to a root port at `at`, and may have waited since, is translated if anything is.
     #[inline]
-    fn admit(&mut self, port: usize, at: Ticks, waited: bool, tlp: Tlp) {
+    fn admit(&mut self, port: usize, at: Ticks, waited: bool, tlp: &Tlp) {
         let because = if waited { Some(Cause::RootComplex) } else { None };
         let Some(iommu) = &mut self.iommu else { return self.pass(port, at, because, tlp, None) };
-        iommu.receive(at, port, because, tlp);
+        iommu.receive(at, port, because, *tlp);
         let due = iommu.due().max(self.now);
         self.set(Port::Iommu, due);
     }
@@ -64,7 +64,7 @@ impl Board {
             } else if refused.is_some() {
                 self.refuse_untranslated(port, because, tlp);
             } else {
-                self.pass(port, now, because, tlp, named);
+                self.pass(port, now, because, &tlp, named);
             }
         }
         self.invalidate_what_is_due();
@@ -89,11 +89,11 @@ impl Board {
     /// What came up to a root port goes at `at` where it is for; `because` says why no earlier, and `named` which address it
     /// came with, if it was another one.
     #[inline]
-    fn pass(&mut self, port: usize, at: Ticks, because: Option<Cause>, tlp: Tlp, named: Option<Iova>) {
+    fn pass(&mut self, port: usize, at: Ticks, because: Option<Cause>, tlp: &Tlp, named: Option<Iova>) {
         let is_completion = tlp.kind.class() == FlowClass::Completion;
         if is_completion && tlp.requester < FIRST_CARD || tlp.requester == super::OUTSIDE {
             let pushed_until = self.roots[port].port.pushed_until();
-            self.roots[port].upstream.send(at.max(pushed_until), tlp);
+            self.roots[port].upstream.send(at.max(pushed_until), *tlp);
             let due = self.roots[port].upstream.due();
             return self.set(Port::Return(port), due);
         }
@@ -101,11 +101,11 @@ impl Board {
             return;
         }
         if is_completion {
-            return self.lose(2 * port + 1, &tlp);
+            return self.lose(2 * port + 1, tlp);
         }
         let root = &mut self.roots[port].port;
         if let Some(named) = named {
-            root.name(&tlp, named);
+            root.name(tlp, named);
         }
         root.receive(at, because, tlp);
         let due = self.roots[port].port.accept_due();

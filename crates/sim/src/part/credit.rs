@@ -134,7 +134,8 @@ impl Account {
     }
 
     /// When there is enough for `cost`, and what it waits for.
-    #[inline]
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     #[must_use]
     pub fn covered_at(&self, cost: Cost) -> Covered {
         let credits = self.pool_covers(DllpKind::update(cost.class).pool(), cost.data);

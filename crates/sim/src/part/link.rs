@@ -641,7 +641,8 @@ impl Transmitter {
 
     /// The receiver has room again from `from` on, `because` says why no earlier; the DLLP that tells so is owed by the
     /// other direction, or lies in the FLIT that it sends then.
-    #[inline]
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         self.account.free(kind, from, data, because);
         if let Some(line) = self.flits {

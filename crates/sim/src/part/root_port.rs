@@ -208,15 +208,15 @@ impl RootPort {
     /// A request is checked at `at`, and `because` says why no earlier, if it waited. It may be told so before that time: requests
     /// come in order.
     #[inline]
-    pub fn receive(&mut self, at: Ticks, because: Option<Cause>, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, because: Option<Cause>, tlp: &Tlp) {
         let taken = self.earliest.take(at, tlp.kind, Ticks::ZERO, &self.spec);
-        let held = self.held_for(&tlp, |_| true);
+        let held = self.held_for(tlp, |_| true);
         let latest = self.latest.take(at, tlp.kind, held, &self.spec);
         if tlp.kind == TlpKind::MWr {
             self.pushed_until = latest + self.spec.write + self.spec.remote;
         }
         let because = if taken > at { Cause::RootComplex } else { because.unwrap_or(Cause::Credit) };
-        self.requests.push_back(Received { taken, because, tlp });
+        self.requests.push_back(Received { taken, because, tlp: *tlp });
     }
 
     /// Until when a completion that came behind all of this waits for the writes before it.
