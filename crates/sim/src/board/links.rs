@@ -27,7 +27,7 @@ impl Board {
     }
 
     /// A direction has something to do when its next TLP can go, or a DLLP that the other end waits for.
-    #[allow(clippy::inline_always)]
+    #[allow(clippy::inline_always)] // For every TLP, several times: 3 % of all.
     #[inline(always)]
     pub(super) fn set_send(&mut self, direction: usize, next_tlp: Ticks) {
         let mut at = next_tlp;
@@ -61,7 +61,7 @@ impl Board {
     }
 
     /// A direction owes the other one a DLLP.
-    #[allow(clippy::inline_always)]
+    #[allow(clippy::inline_always)] // For every TLP, several times: 3 % of all.
     #[inline(always)]
     pub(super) fn owe(&mut self, direction: usize, kind: DllpKind, from: Ticks) {
         if self.directions[direction].transmitter.owe(kind, from) {

@@ -134,7 +134,7 @@ impl Account {
     }
 
     /// When there is enough for `cost`, and what it waits for.
-    #[allow(clippy::inline_always)]
+    #[allow(clippy::inline_always)] // For every TLP, several times: 3 % of all.
     #[inline(always)]
     #[must_use]
     pub fn covered_at(&self, cost: Cost) -> Covered {
@@ -314,6 +314,39 @@ mod tests {
         assert_eq!(account.covered_at(ONE).at, Ticks(20));
         account.collect(Ticks(20));
         assert_eq!(account.covered_at(ONE), Covered { at: Ticks::ZERO, because: None });
+    }
+
+    #[test]
+    fn whoever_hears_late_has_what_one_who_hears_in_time_has() {
+        // A TLP goes every 7 ticks; its room is there 5 later, where a DLLP tells of it that takes 20, or two share one.
+        let heard_every = |ticks: u64| {
+            let mut account = account(200, 800, Pool::INFINITE.header);
+            let mut unheard = VecDeque::new();
+            for now in 0..=700 {
+                if now % 7 == 0 {
+                    account.collect(Ticks(now));
+                    account.take(ONE);
+                }
+                if now % 7 == 5 {
+                    account.free(KIND, Ticks(now), 4, if now % 2 == 0 { Cause::Device } else { Cause::Fifo });
+                }
+                if now % 14 == 5 || now % 21 == 12 {
+                    unheard.push_back(now);
+                }
+                if now % ticks == 0 || now == 700 {
+                    unheard.drain(..).for_each(|went| account.told(KIND, Ticks(went), Ticks(went + 20)));
+                }
+            }
+            account
+        };
+        let in_time = heard_every(1);
+        assert!(
+            in_time.left[KIND.pool()].header > 0 && in_time.last_due() > Ticks(700),
+            "some came, and some is on its way"
+        );
+        for ticks in [2, 3, 20, 64, 700] {
+            assert_eq!(heard_every(ticks), in_time, "every {ticks} ticks");
+        }
     }
 
     #[test]

@@ -641,7 +641,7 @@ impl Transmitter {
 
     /// The receiver has room again from `from` on, `because` says why no earlier; the DLLP that tells so is owed by the
     /// other direction, or lies in the FLIT that it sends then.
-    #[allow(clippy::inline_always)]
+    #[allow(clippy::inline_always)] // For every TLP, several times: 3 % of all.
     #[inline(always)]
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         self.account.free(kind, from, data, because);
