@@ -133,6 +133,8 @@ pub fn matrix_market(bytes: &[u8]) -> Result<Csr, NotMatrixMarket> {
         let before = &bytes[..error.valid_up_to()];
         wrong(1 + String::from_utf8_lossy(before).matches('\n').count(), Wrong::Text)
     })?;
+    // Editors of Windows put a mark before all text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = (1..).zip(text.lines());
     let (field, symmetry) = banner(lines.next().map_or("", |(_, line)| line)).map_err(|what| wrong(1, what))?;
     let said = |line: &str| !line.trim_start().starts_with('%') && !line.trim().is_empty();
@@ -230,12 +232,21 @@ fn entry(line: &str, field: Field) -> Result<(u32, u32, f64), Wrong> {
     let (Some(row), Some(column)) = (place(), place()) else { return Err(wanted) };
     let value = match field {
         Field::Pattern => Some(1.0),
-        Field::Real => words.next().and_then(|word| word.parse::<f64>().ok()).filter(|value| value.is_finite()),
+        Field::Real => words.next().and_then(real).filter(|value| value.is_finite()),
         Field::Integer => words.next().and_then(|word| word.parse::<i64>().ok()).map(|value| value as f64),
     };
     match (value, words.next()) {
         (Some(value), None) => Ok((row, column, value)),
         _ => Err(wanted),
+    }
+}
+
+/// A number as C or as Fortran writes it, whose exponent may begin with a `D`.
+fn real(word: &str) -> Option<f64> {
+    let is_digit = |before: char| before.is_ascii_digit() || before == '.';
+    match word.split_once(['d', 'D']) {
+        Some((digits, exponent)) if digits.ends_with(is_digit) => format!("{digits}e{exponent}").parse().ok(),
+        _ => word.parse().ok(),
     }
 }
 
@@ -266,6 +277,18 @@ mod tests {
         let pattern = read("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n2 1\n2 2\n").unwrap();
         assert_eq!((pattern.column_of(), pattern.values()), (&[1, 0, 1][..], &[1.0; 3][..]));
         assert_eq!(read(&format!("{GENERAL}0 0 0\n")).map(|matrix| matrix.rows()), Ok(0));
+    }
+
+    #[test]
+    fn numbers_as_fortran_writes_them_and_a_mark_before_the_text_are_read() {
+        let values = |text: &str| read(text).map(|matrix| matrix.times(&[1.0]));
+        let general = "%%MatrixMarket matrix coordinate real general\n3 1 3\n";
+        assert_eq!(values(&format!("{general}1 1 1.5D+2\n2 1 -2d0\n3 1 .5D-1")), Ok(vec![150.0, -2.0, 0.05]));
+        assert_eq!(values(&format!("\u{feff}{general}1 1 1\n2 1 2.\r\n3 1 3")), Ok(vec![1.0, 2.0, 3.0]));
+        for other in ["D2", "1D", "1e2D3", "1D2D3", "infD1"] {
+            let at = wrong(&format!("{general}1 1 1\n2 1 {other}\n3 1 3"));
+            assert!(matches!(at, (4, Wrong::Entry(_))), "{other}: {at:?}");
+        }
     }
 
     #[test]
