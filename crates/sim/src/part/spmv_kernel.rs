@@ -42,22 +42,25 @@ impl Latest {
     }
 }
 
-/// When the words of a burst came.
+/// When an element came, and those behind it in its burst.
 #[derive(Clone, Copy)]
 struct Came {
-    /// The first word, and how long after each other the others did.
-    first: Ticks,
+    at: Ticks,
+    /// How long after each other words did.
     word: Ticks,
-    /// The number of that word, and elements of a word: 2 to the power of this.
-    number: u64,
-    shift: u32,
+    element: u64,
+    /// Elements of a word, less one.
+    mask: u64,
 }
 
 impl Came {
-    /// When this element did.
+    /// The next element; `KEEPS` where a word may have several.
     #[inline]
-    fn at(&self, element: u64) -> Ticks {
-        self.first + self.word * ((element >> self.shift) - self.number)
+    fn next<const KEEPS: bool>(&mut self) {
+        self.element += 1;
+        if !KEEPS || self.element & self.mask == 0 {
+            self.at += self.word;
+        }
     }
 }
 
@@ -67,18 +70,21 @@ struct Unit {
     port: usize,
     /// Elements of a word are 2 to the power of this.
     shift: u32,
-    /// Elements in all and of a burst; words of one, and those that it has room for.
+    /// Elements in all and of a burst; words of one.
     elements: u64,
     burst: u64,
     burst_words: u64,
+    /// Bursts that it has room for, and how many if one of them is the last, which may be shorter.
     room: u64,
+    last_room: u64,
     /// When it asks for a burst; never where it does not.
     asked_at: Ticks,
-    /// Behind the last element it has asked for, and behind the last that came.
+    /// Bursts it has asked for, behind the last element of them, and behind the last that came.
+    asked_bursts: u64,
     asked: u64,
     here: u64,
     /// When the first word of each burst came, and how long after each other the others did.
-    came: Latest,
+    came_at_first: Latest,
     came_bursts: u64,
     word: Ticks,
     /// When the last of each burst was used, how many of them were, and behind the last element of the next one.
@@ -90,8 +96,9 @@ struct Unit {
 impl Unit {
     fn new(spec: &Spec, array: Array, port: usize, elements: u64) -> Unit {
         let shift = spec.words.elements(array.bytes()).trailing_zeros();
-        let (burst, room) = (spec.burst_words << shift, spec.unit_words);
-        let bursts = spec.unit_words / spec.burst_words + 2;
+        let (burst, room) = (spec.burst_words << shift, spec.unit_words / spec.burst_words);
+        let last_words = (((elements.max(1) - 1) % burst) >> shift) + 1;
+        let last_fits_beside = last_words <= spec.unit_words % spec.burst_words;
         Unit {
             port,
             shift,
@@ -99,62 +106,61 @@ impl Unit {
             burst,
             burst_words: spec.burst_words,
             room,
+            last_room: room + u64::from(last_fits_beside),
             asked_at: Ticks::NEVER,
+            asked_bursts: 0,
             asked: 0,
             here: 0,
-            came: Latest::of(bursts),
+            came_at_first: Latest::of(room + 2),
             came_bursts: 0,
             word: Ticks::ZERO,
-            used: Latest::of(bursts),
+            used: Latest::of(room + 2),
             used_bursts: 0,
             use_end: burst.min(elements),
         }
     }
 
-    /// Whether it has to ask before this element is issued.
-    #[inline]
-    fn has_to_ask(&self, element: u64) -> bool {
-        element == self.asked && element < self.elements
-    }
-
     /// Until when there is room for the next burst, by those that were used; and if they are not yet, behind which element they end.
     fn room_at(&self) -> Result<Ticks, u64> {
-        let words = ((self.asked + self.burst).min(self.elements) - 1) >> self.shift;
-        let Some(word) = words.checked_sub(self.room) else { return Ok(Ticks::ZERO) };
-        let burst = word / self.burst_words;
+        let room = if self.asked + self.burst < self.elements { self.room } else { self.last_room };
+        let Some(burst) = self.asked_bursts.checked_sub(room) else { return Ok(Ticks::ZERO) };
         if burst < self.used_bursts { Ok(self.used.at(burst)) } else { Err((burst + 1) * self.burst) }
-    }
-
-    /// When the burst in use came.
-    #[inline]
-    fn in_use(&self) -> Came {
-        Came {
-            first: self.came.at(self.used_bursts),
-            word: self.word,
-            number: self.used_bursts * self.burst_words,
-            shift: self.shift,
-        }
     }
 
     /// When this element of the burst in use came.
     #[inline]
     fn came_at(&self, element: u64) -> Ticks {
-        self.in_use().at(element)
+        let words = (element >> self.shift) - self.used_bursts * self.burst_words;
+        self.came_at_first.at(self.used_bursts) + self.word * words
+    }
+
+    /// When this element of the burst in use and those behind it came.
+    #[inline]
+    fn came(&self, element: u64) -> Came {
+        Came { at: self.came_at(element), word: self.word, element, mask: (1 << self.shift) - 1 }
     }
 
     /// Its elements before this one have been used.
     #[inline]
     fn use_up_to(&mut self, behind: u64, at: Ticks) {
         if behind == self.use_end {
-            self.used.set(self.used_bursts, at);
-            self.used_bursts += 1;
-            self.use_end = (self.use_end + self.burst).min(self.elements);
+            self.end_use(at);
         }
+    }
+
+    /// The burst in use has been used.
+    // A call, so that those who use one element after the other do not keep all of this at hand.
+    #[inline(never)]
+    fn end_use(&mut self, at: Ticks) {
+        self.used.set(self.used_bursts, at);
+        self.used_bursts += 1;
+        self.use_end = (self.use_end + self.burst).min(self.elements);
     }
 
     /// Asks for the next burst.
     fn ask(&mut self, at: Ticks) {
         self.asked_at = at;
+        self.asked_bursts += 1;
         self.asked = (self.asked + self.burst).min(self.elements);
     }
 
@@ -163,26 +169,26 @@ impl Unit {
         let words = ((self.asked - 1) >> self.shift) + 1 - (self.here >> self.shift);
         let port = &mut ports[self.port];
         self.word = port.spec().word;
-        self.came.set(self.came_bursts, port.load(self.asked_at, words));
+        self.came_at_first.set(self.came_bursts, port.load(self.asked_at, words));
         self.came_bursts += 1;
         (self.here, self.asked_at) = (self.asked, Ticks::NEVER);
     }
 }
 
-/// Rows of a matrix, their entries counted from the first of them.
-#[derive(Clone, Copy)]
+/// Rows of a matrix, their entries counted from the first of them, and what they are multiplied by.
 struct Block<'a> {
     starts: &'a [u32],
     columns: &'a [u32],
     values: &'a [f64],
+    x: &'a [f64],
 }
 
 impl<'a> Block<'a> {
     #[inline]
-    fn of(matrix: &'a Csr, rows: &Range<u32>) -> Block<'a> {
+    fn of(matrix: &'a Csr, rows: &Range<u32>, x: &'a [f64]) -> Block<'a> {
         let starts = &matrix.row_starts()[rows.start as usize..=rows.end as usize];
         let first = starts[0] as usize;
-        Block { starts, columns: &matrix.column_of()[first..], values: &matrix.values()[first..] }
+        Block { starts, columns: &matrix.column_of()[first..], values: &matrix.values()[first..], x }
     }
 
     /// Behind the last entry of this row; of a row that is not there, never.
@@ -190,15 +196,25 @@ impl<'a> Block<'a> {
     fn end_of(&self, row: u64) -> u64 {
         self.starts.get(row as usize + 1).map_or(u64::MAX, |end| u64::from(end - self.starts[0]))
     }
+
+    /// The sum of each of these rows.
+    #[inline]
+    fn sums(&self, rows: Range<usize>) -> impl Iterator<Item = f64> {
+        let first = self.starts[0];
+        self.starts[rows.start..=rows.end].windows(2).map(move |ends| {
+            let entries = (ends[0] - first) as usize..(ends[1] - first) as usize;
+            let of_row = self.columns[entries.clone()].iter().zip(&self.values[entries]);
+            of_row.fold(0.0, |sum, (column, value)| sum + value * self.x[*column as usize])
+        })
+    }
 }
 
 /// The first loop, over where rows end.
 #[derive(Clone, Debug)]
 struct Starts {
     unit: Unit,
-    /// When it issued last, and how many elements the second one has used: the first as soon as it comes.
+    /// When it issued last.
     at: Ticks,
-    used: u64,
 }
 
 impl Starts {
@@ -212,8 +228,9 @@ impl Starts {
 
     fn load(&mut self, ports: &mut [MemoryPort]) {
         self.unit.load(ports);
+        // The first one is used as soon as it comes.
         if self.unit.came_bursts == 1 {
-            self.unit.use_up_to(1, self.unit.came.at(0));
+            self.unit.use_up_to(1, self.unit.came_at_first.at(0));
         }
     }
 }
@@ -230,79 +247,117 @@ struct Entries {
     at: Ticks,
     /// Behind the entry that it waits for because a unit has no room; 0 where it does not.
     waits_for: u64,
-    /// When it issued the first step of each row that the last loop has not begun.
-    begun: VecDeque<Ticks>,
+    /// Rows whose first step it has issued, and the row starts before which all have come by then.
+    begun: u64,
+    known: u64,
+    /// Whether the last loop is sure to be no sooner at the next step than this one, if this one does not wait before it.
+    leads: bool,
+    /// When it issued the first step of rows that the last loop has to wait for and has not begun, by their number: rows without entries, and
+    /// those that it may be sooner at.
+    awaited: VecDeque<(u64, Ticks)>,
 }
 
 impl Entries {
-    /// Issues what it can until it has something to ask for.
-    fn issue(&mut self, interval: Ticks, block: Block, starts: &mut Starts) {
+    /// Issues what it can until it has to ask and what it has asked for has not come.
+    fn issue(&mut self, interval: Ticks, block: &Block, starts: &mut Unit) {
         while self.row_end != u64::MAX {
-            let mut at = self.at + interval;
-            let end = self.row + 1;
+            if self.begun == self.row {
+                self.issue_rows(interval, block);
+            }
+            if self.entry == self.asked() && self.asks_at() < Ticks::NEVER {
+                return;
+            }
+            let next_at = self.at + interval;
+            let mut at = next_at;
+            let (begins, end) = (self.begun == self.row, self.row + 1);
             // Where a row begins is known from the one before.
-            let begins = starts.used == end;
-            if begins {
-                if starts.unit.here <= end {
+            if begins && end >= self.known {
+                if starts.here <= end {
                     return;
                 }
-                at = at.max(starts.unit.came_at(end));
+                at = at.max(starts.came_at(end));
+                if starts.here >= starts.use_end && starts.came_at(starts.use_end - 1) <= next_at {
+                    self.known = starts.use_end;
+                }
             }
             let is_empty = begins && self.row_end == self.entry;
-            let asks = !is_empty && (self.columns.has_to_ask(self.entry) || self.values.has_to_ask(self.entry));
-            if asks {
-                let Some(room_at) = self.room_at() else { return };
+            let asks_column = !is_empty && self.entry == self.columns.asked;
+            let asks_value = !is_empty && self.entry == self.values.asked;
+            if asks_column || asks_value {
+                let Some(room_at) = self.room_at(asks_column, asks_value) else { return };
                 at = at.max(room_at);
             }
+            // A column comes after it was asked for, and the last loop waits for it.
+            let leads = asks_column || self.leads && at == next_at;
             if begins {
-                starts.unit.use_up_to(end + 1, at);
-                starts.used = end + 1;
-                self.begun.push_back(at);
+                starts.use_up_to(end + 1, at);
+                self.begun = end;
+                if is_empty || !leads {
+                    self.awaited.push_back((self.row, at));
+                }
             }
+            self.leads = !is_empty && (begins || leads);
             self.at = at;
             if !is_empty {
-                if asks {
-                    self.ask(at);
+                if asks_column {
+                    self.columns.ask(at);
                 }
-                let next = self.row_end.min(self.columns.asked).min(self.values.asked);
+                if asks_value {
+                    self.values.ask(at);
+                }
+                let next = self.row_end.min(self.asked());
                 self.at += interval * (next - self.entry - 1);
                 self.entry = next;
             }
             if self.entry == self.row_end {
+                self.row = end;
+                self.row_end = block.end_of(end);
+            }
+        }
+    }
+
+    /// Issues rows that wait for nothing and that nothing waits for: a step an interval.
+    fn issue_rows(&mut self, interval: Ticks, block: &Block) {
+        let (asked, first) = (self.asked(), self.entry);
+        // When the last start of a burst is used is for the unit to know.
+        while self.leads && self.row + 2 < self.known && self.entry < self.row_end.min(asked) {
+            self.begun = self.row + 1;
+            self.entry = self.row_end.min(asked);
+            if self.entry == self.row_end {
                 self.row += 1;
                 self.row_end = block.end_of(self.row);
             }
-            if asks {
-                return;
-            }
         }
+        self.at += interval * (self.entry - first);
     }
 
-    fn ask(&mut self, at: Ticks) {
-        for unit in [&mut self.columns, &mut self.values] {
-            if unit.has_to_ask(self.entry) {
-                unit.ask(at);
-            }
-        }
+    /// When it asks; never where it does not.
+    #[inline]
+    fn asks_at(&self) -> Ticks {
+        self.columns.asked_at.min(self.values.asked_at)
+    }
+
+    /// Behind the last entry whose column and value are asked for.
+    #[inline]
+    fn asked(&self) -> u64 {
+        self.columns.asked.min(self.values.asked)
     }
 
     /// When units that have to ask now have room; `None` where that is not known yet.
-    fn room_at(&mut self) -> Option<Ticks> {
-        self.waits_for = 0;
-        let mut at = Ticks::ZERO;
-        for unit in [&self.columns, &self.values] {
-            if !unit.has_to_ask(self.entry) {
-                continue;
+    fn room_at(&mut self, asks_column: bool, asks_value: bool) -> Option<Ticks> {
+        let no_wait = Ok(Ticks::ZERO);
+        let column = if asks_column { self.columns.room_at() } else { no_wait };
+        let value = if asks_value { self.values.room_at() } else { no_wait };
+        match (column, value) {
+            (Ok(column), Ok(value)) => {
+                self.waits_for = 0;
+                Some(column.max(value))
             }
-            match unit.room_at() {
-                Ok(room_at) => at = at.max(room_at),
-                Err(behind) => {
-                    self.waits_for = behind;
-                    return None;
-                }
+            (Err(behind), _) | (_, Err(behind)) => {
+                self.waits_for = behind;
+                None
             }
         }
-        Some(at)
     }
 
     /// Up to which entry columns and values have come.
@@ -315,16 +370,14 @@ impl Entries {
 /// The last loop, over entries whose column has come.
 #[derive(Clone, Debug)]
 struct Sums {
-    /// Its row, whether that has begun, where it begins and ends, its entry, and the sum so far.
+    /// Its row, where that ends, and its entry.
     row: u64,
-    is_begun: bool,
-    begin: u64,
     end: u64,
     entry: u64,
-    sum: f64,
-    /// When it asked for `x`, and when it added.
+    /// When it asked for `x`, when it added, and when that addition is over for the next one.
     x_at: Ticks,
     added_at: Ticks,
+    free_at: Ticks,
     /// When each entry was added whose place in the unit for `x` is the next one's, or that of one behind it; and that place.
     added: Vec<Ticks>,
     place: usize,
@@ -342,13 +395,11 @@ impl Sums {
         let burst = spec.burst_words * in_word;
         Sums {
             row: 0,
-            is_begun: false,
-            begin: 0,
             end,
             entry: 0,
-            sum: 0.0,
             x_at: Ticks::ZERO,
             added_at: Ticks::ZERO,
+            free_at: spec.interval,
             added: vec![Ticks::ZERO; spec.unit_words as usize],
             place: 0,
             burst,
@@ -359,39 +410,32 @@ impl Sums {
         }
     }
 
-    /// Begins the next row that the second loop has issued; rows without entries end at once.
+    /// Begins the next row if it has to wait for the second loop; rows without entries end at once.
     #[inline]
-    fn begin(&mut self, spec: &Spec, block: Block, begun: &mut VecDeque<Ticks>) {
-        while !self.is_begun
-            && let Some(at) = begun.pop_front()
-        {
+    fn begin(&mut self, spec: &Spec, block: &Block, entries: &mut Entries) {
+        while let Some((_, at)) = entries.awaited.pop_front_if(|(row, _)| *row == self.row) {
             if self.end == self.entry {
                 self.added_at = (self.added_at + spec.interval).max(at);
-                self.end_row(spec, block);
+                self.free_at = self.added_at + spec.interval;
+                self.row += 1;
+                self.end = block.end_of(self.row);
+                self.end_burst(spec, block);
             } else {
                 // No entry before its own step was issued.
                 self.x_at = self.x_at.max(at.since(spec.interval));
-                self.is_begun = true;
             }
         }
     }
 
-    #[inline]
-    fn end_row(&mut self, spec: &Spec, block: Block) {
-        self.y.push(self.sum);
-        self.sum = 0.0;
-        self.row += 1;
-        self.is_begun = false;
-        (self.begin, self.end) = (self.end, block.end_of(self.row));
-        if self.row == self.burst_end {
-            self.end_burst(spec, block.starts.len() as u64 - 1);
+    /// If the rows so far end a burst, their sums are made, and stored when the last of them is there.
+    fn end_burst(&mut self, spec: &Spec, block: &Block) {
+        if self.row < self.burst_end {
+            return;
         }
-    }
-
-    fn end_burst(&mut self, spec: &Spec, rows: u64) {
-        let gathered = (self.row - 1) % self.burst + 1;
-        self.stores.push_back((self.added_at + spec.depth, gathered.div_ceil(self.in_word)));
-        self.burst_end = (self.row + self.burst).min(rows);
+        let rows = self.y.len()..self.row as usize;
+        self.stores.push_back((self.added_at + spec.depth, (rows.len() as u64).div_ceil(self.in_word)));
+        self.y.extend(block.sums(rows));
+        self.burst_end = (self.row + self.burst).min(block.starts.len() as u64 - 1);
     }
 
     /// When the next burst is stored.
@@ -403,55 +447,83 @@ impl Sums {
     /// When `x` is asked for the next entry; never where its row has not begun or its column has not come.
     #[inline]
     fn asks_at(&self, spec: &Spec, entries: &Entries) -> Ticks {
-        if !self.is_begun || self.entry >= entries.here() {
+        if self.row >= entries.begun || self.entry >= entries.here() {
             return Ticks::NEVER;
         }
         (self.x_at + spec.interval).max(entries.columns.came_at(self.entry)).max(self.added[self.place])
     }
 
-    /// Asks for `x`, of entries of this row up to `end`, before this time, and says when each was added. `KEEPS` where a word has several
-    /// elements.
+    /// Whether `x` is asked for the next entry before this time.
     #[inline]
-    fn ask<const KEEPS: bool>(
+    fn asks_before(&self, spec: &Spec, entries: &Entries, before: Ticks) -> bool {
+        self.x_at + spec.interval < before && self.asks_at(spec, entries) < before
+    }
+
+    /// Up to which row all have entries and nothing happens but their additions.
+    #[inline]
+    fn rows_end(&self, entries: &Entries) -> u64 {
+        let end = self.burst_end.min(entries.begun);
+        entries.awaited.front().map_or(end, |(row, _)| end.min(*row))
+    }
+
+    /// Adds entries of the bursts in use, up to this one at the most, whose `x` is asked for before this time; says whether that was too late
+    /// for one of them. `KEEPS` where a word may have several elements.
+    // A call, so that its loops have all registers.
+    #[inline(never)]
+    fn add_some<const KEEPS: bool>(
         &mut self,
         spec: &Spec,
-        (column, value): (Came, Came),
+        block: &Block,
+        entries: &mut Entries,
         port: &mut MemoryPort,
-        before: Ticks,
-        end: u64,
-    ) {
-        let (first, mut entry, mut place, mut asked) = (self.entry, self.entry, self.place, *port);
-        let (mut column_came, mut value_came) = (column.at(first), value.at(first));
-        let (mut x_at, mut added_at) = (self.x_at, self.added_at);
+        (before, stop): (Ticks, u64),
+    ) -> bool {
+        let Entries { columns, values, .. } = entries;
+        let to_wrap = (self.added.len() - self.place) as u64;
+        let end = stop.min(columns.use_end).min(values.use_end).min(self.entry + to_wrap);
+        let places = &mut self.added[self.place..][..(end - self.entry) as usize];
+        let asked = ask::<KEEPS>(places, columns.came(self.entry), (&mut self.x_at, spec.interval), port, before);
+        self.end_additions::<KEEPS>(spec, block, values.came(self.entry), asked);
+        columns.use_up_to(self.entry, self.x_at);
+        values.use_up_to(self.entry, self.added_at);
+        self.entry < end
+    }
+
+    /// Says of so many entries whose `x` came when each was added.
+    #[inline]
+    fn end_additions<const KEEPS: bool>(&mut self, spec: &Spec, block: &Block, mut value: Came, count: usize) {
         let in_row = spec.interval.max(spec.addition);
-        // When the addition before is over.
-        let mut free_at = added_at + if first == self.begin { spec.interval } else { in_row };
-        while entry < end {
-            let added = &mut self.added[place];
-            let at = (x_at + spec.interval).max(column_came.max(*added));
-            if at >= before {
-                break;
+        let (mut added_at, mut free_at) = (self.added_at, self.free_at);
+        let mut places = &mut self.added[self.place..][..count];
+        while !places.is_empty() {
+            let in_row_count = places.len().min((self.end - self.entry) as usize);
+            let (of_row, others) = places.split_at_mut(in_row_count);
+            for place in of_row {
+                added_at = free_at.max(value.at.max(*place));
+                *place = added_at;
+                free_at = added_at + in_row;
+                value.next::<KEEPS>();
             }
-            x_at = at;
-            added_at = asked.load(at, 1).max(value_came).max(free_at);
-            free_at = added_at + in_row;
-            *added = added_at;
-            place = if place + 1 == self.added.len() { 0 } else { place + 1 };
-            entry += 1;
-            (column_came, value_came) = if KEEPS {
-                (column.at(entry), value.at(entry))
-            } else {
-                (column_came + column.word, value_came + value.word)
-            };
+            places = others;
+            self.entry += in_row_count as u64;
+            if self.entry == self.end {
+                free_at = added_at + spec.interval;
+                self.row += 1;
+                self.end = block.end_of(self.row);
+            }
         }
-        (self.x_at, self.added_at, self.entry, self.place, *port) = (x_at, added_at, entry, place, asked);
+        (self.added_at, self.free_at) = (added_at, free_at);
+        self.place += count;
+        if self.place == self.added.len() {
+            self.place = 0;
+        }
     }
 
     /// Adds entries whose `x` is asked for before this time, and before anything else that this kernel asks its port for.
     fn add<const KEEPS: bool>(
         &mut self,
         spec: &Spec,
-        (block, x): (Block, &[f64]),
+        block: &Block,
         entries: &mut Entries,
         port: &mut MemoryPort,
         (mut before, is_alone): (Ticks, bool),
@@ -460,33 +532,46 @@ impl Sums {
         if entries.waits_for > self.entry {
             stop = stop.min(entries.waits_for);
         }
-        while self.is_begun && self.entry < stop {
-            let came = (entries.columns.in_use(), entries.values.in_use());
-            let burst_end = stop.min(entries.columns.use_end).min(entries.values.use_end);
-            while self.is_begun && self.entry < burst_end {
-                let (first, end) = (self.entry, self.end.min(burst_end));
-                self.ask::<KEEPS>(spec, came, port, before, end);
-                // By themselves: elements come from anywhere, and only their sum has to wait for them.
-                let place = first as usize..self.entry as usize;
-                let added = block.columns[place.clone()].iter().zip(&block.values[place]);
-                self.sum = added.fold(self.sum, |sum, (column, value)| sum + value * x[*column as usize]);
-                if self.entry == burst_end {
-                    entries.columns.use_up_to(burst_end, self.x_at);
-                    entries.values.use_up_to(burst_end, self.added_at);
-                }
-                if self.entry < end {
-                    return;
-                }
-                if end == self.end {
-                    self.end_row(spec, block);
-                    self.begin(spec, block, &mut entries.begun);
-                    if !is_alone {
-                        before = before.min(self.store_at());
-                    }
+        while self.row < entries.begun && self.entry < stop {
+            let rows_end = self.rows_end(entries);
+            let stop = stop.min(block.end_of(rows_end - 1));
+            if self.add_some::<KEEPS>(spec, block, entries, port, (before, stop)) {
+                return;
+            }
+            if self.row == rows_end {
+                self.end_burst(spec, block);
+                self.begin(spec, block, entries);
+                if !is_alone {
+                    before = before.min(self.store_at());
                 }
             }
         }
     }
+}
+
+/// Asks for `x` of entries whose places in its unit these are, and says of how many before this time; each place has then when it came. `KEEPS`
+/// where a word may have several elements.
+#[inline]
+fn ask<const KEEPS: bool>(
+    places: &mut [Ticks],
+    mut column: Came,
+    (x_at, interval): (&mut Ticks, Ticks),
+    port: &mut MemoryPort,
+    before: Ticks,
+) -> usize {
+    let (mut at, mut asked, mut count) = (*x_at, *port, 0);
+    for place in places {
+        let next_at = (at + interval).max(column.at.max(*place));
+        if next_at >= before {
+            break;
+        }
+        at = next_at;
+        *place = asked.load(at, 1);
+        column.next::<KEEPS>();
+        count += 1;
+    }
+    (*x_at, *port) = (at, asked);
+    count
 }
 
 /// Everything that changes.
@@ -517,16 +602,12 @@ impl SpmvKernel {
         ports: [usize; 5],
         is_alone: bool,
     ) -> SpmvKernel {
-        let (block, count) = (Block::of(&matrix, &rows), u64::from(rows.end - rows.start));
+        let (block, count) = (Block::of(&matrix, &rows, &x), u64::from(rows.end - rows.start));
         let count_entries = u64::from(block.starts[count as usize] - block.starts[0]);
         let unit = |array: Array, elements| Unit::new(&spec, array, ports[array.index()], elements);
         let end = block.end_of(0);
         SpmvKernel {
-            starts: Starts {
-                unit: unit(Array::RowStarts, if count > 0 { count + 1 } else { 0 }),
-                at: Ticks::ZERO,
-                used: 1,
-            },
+            starts: Starts { unit: unit(Array::RowStarts, if count > 0 { count + 1 } else { 0 }), at: Ticks::ZERO },
             entries: Entries {
                 columns: unit(Array::Columns, count_entries),
                 values: unit(Array::Values, count_entries),
@@ -535,7 +616,10 @@ impl SpmvKernel {
                 entry: 0,
                 at: Ticks::ZERO,
                 waits_for: 0,
-                begun: VecDeque::new(),
+                begun: 0,
+                known: 0,
+                leads: true,
+                awaited: VecDeque::new(),
             },
             sums: Sums::new(&spec, count, end),
             spec,
@@ -556,21 +640,21 @@ impl SpmvKernel {
 
     /// Lets the first two loops issue what they can, until they have something to ask for.
     #[inline]
-    fn issue(spec: &Spec, block: Block, starts: &mut Starts, entries: &mut Entries, sums: &mut Sums) {
-        if entries.columns.asked_at == Ticks::NEVER && entries.values.asked_at == Ticks::NEVER {
-            entries.issue(spec.interval, block, starts);
+    fn issue(spec: &Spec, block: &Block, starts: &mut Starts, entries: &mut Entries, sums: &mut Sums) {
+        if entries.asks_at() == Ticks::NEVER {
+            entries.issue(spec.interval, block, &mut starts.unit);
         }
         if starts.unit.asked_at == Ticks::NEVER && starts.unit.asked < starts.unit.elements {
             starts.issue(spec.interval);
         }
-        sums.begin(spec, block, &mut entries.begun);
+        sums.begin(spec, block, entries);
     }
 }
 
 /// When units ask, and when sums are stored.
 #[inline]
 fn others_at(starts: &Starts, entries: &Entries, sums: &Sums) -> Ticks {
-    starts.unit.asked_at.min(entries.columns.asked_at).min(entries.values.asked_at).min(sums.store_at())
+    starts.unit.asked_at.min(entries.asks_at()).min(sums.store_at())
 }
 
 impl Pipeline for SpmvKernel {
@@ -579,25 +663,25 @@ impl Pipeline for SpmvKernel {
     }
 
     fn next_at(&mut self) -> Ticks {
-        let SpmvKernel { spec, matrix, rows, starts, entries, sums, .. } = self;
-        SpmvKernel::issue(spec, Block::of(matrix, rows), starts, entries, sums);
+        let SpmvKernel { spec, matrix, x, rows, starts, entries, sums, .. } = self;
+        SpmvKernel::issue(spec, &Block::of(matrix, rows, x), starts, entries, sums);
         others_at(starts, entries, sums).min(sums.asks_at(spec, entries))
     }
 
     fn run_until(&mut self, ports: &mut [MemoryPort], before: Ticks) {
         let SpmvKernel { spec, matrix, x, rows, is_alone, starts, entries, sums, .. } = self;
         let (block, x_port, y_port) =
-            (Block::of(matrix, rows), self.ports[Array::X.index()], self.ports[Array::Y.index()]);
+            (Block::of(matrix, rows, x), self.ports[Array::X.index()], self.ports[Array::Y.index()]);
         let keeps = entries.columns.shift > 0 || entries.values.shift > 0;
         loop {
-            SpmvKernel::issue(spec, block, starts, entries, sums);
+            SpmvKernel::issue(spec, &block, starts, entries, sums);
             // Of those who ask at one time, the first here.
             let other = others_at(starts, entries, sums);
-            if sums.asks_at(spec, entries) < other {
+            if sums.asks_before(spec, entries, other) {
                 let limit = if *is_alone { before } else { before.min(other) };
                 let asked = sums.entry;
                 let add = if keeps { Sums::add::<true> } else { Sums::add::<false> };
-                add(sums, spec, (block, x), entries, &mut ports[x_port], (limit, *is_alone));
+                add(sums, spec, &block, entries, &mut ports[x_port], (limit, *is_alone));
                 if sums.entry == asked {
                     return;
                 }
