@@ -1,8 +1,8 @@
 //! What goes on one direction of a link between TLPs: DLLPs that the other direction makes necessary, and SKP ordered
 //! sets; and when.
 //!
-//! Ports: [`Dllps::owe`] says from when on one can go; [`Dllps::before`] lets those go that go before a TLP; what the other
-//! end hears is in [`Dllps::gone`].
+//! Ports: [`Dllps::owe`] says from when on one can go; [`Dllps::before`] lets those go that go before a TLP, and what the other
+//! end hears of them is in [`Dllps::gone`]; [`Dllps::gone_by`] tells it what has gone by now.
 //!
 //! A `Nak`, an ordered set and credits that somebody has none left of go as soon as the line is free. Others do too, but before the next TLP only when they can wait
 //! no longer, and one that goes stands for all of its kind that are owed by then. All of them wait equally long, so the
@@ -243,13 +243,13 @@ impl Dllps {
     }
 
     /// When a TLP that could go at `start` goes at the earliest on a line that is busy until `busy_until`: behind the first
-    /// DLLP that is owed, if that goes before it.
+    /// DLLP that is owed, if that can go now and goes before it.
     #[inline]
     #[must_use]
-    pub fn first_behind(&self, start: Ticks, busy_until: Ticks) -> Ticks {
+    pub fn first_behind(&self, now: Ticks, start: Ticks, busy_until: Ticks) -> Ticks {
         let from = self.next.1;
         let at = from.max(busy_until);
-        let goes = at < start || from < start && from + self.spec.patience <= start;
+        let goes = from <= now && at < start || from < start && from + self.spec.patience <= start;
         if goes { start.max(at + self.spec.time) } else { start }
     }
 
@@ -351,7 +351,7 @@ impl Dllps {
     }
 
     /// One goes at `at`, and is told of if the other end waits for its kind.
-    #[allow(clippy::inline_always)] // For every TLP, several times: 3 % of all.
+    #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
     fn put(&mut self, kind: DllpKind, at: Ticks, before: &mut Before, tell: &mut impl FnMut(Gone)) {
         let gone = Gone { kind, went: at, comes: at + self.spec.time + self.spec.latency };
@@ -472,7 +472,7 @@ mod tests {
         {
             let mut dllps = Dllps::new(SPEC);
             dllps.owe(DllpKind::Ack, Ticks(from));
-            let foreseen = dllps.first_behind(Ticks(start), Ticks(busy_until));
+            let foreseen = dllps.first_behind(Ticks(start), Ticks(start), Ticks(busy_until));
             let goes = dllps.before(Ticks(start), Ticks(busy_until)).busy_until.max(Ticks(start));
             assert_eq!(foreseen, goes, "from {from}, busy until {busy_until}");
         }

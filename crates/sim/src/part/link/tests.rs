@@ -56,13 +56,13 @@ fn the_last_header_credit_lets_a_write_go_and_none_holds_the_next() {
     let mut link = link(1, 32);
     link.offer(0, Ticks::ZERO, write(64));
     link.offer(0, Ticks::ZERO, write(64));
-    assert_eq!(link.due().at, Ticks::ZERO);
+    assert_eq!(link.due(Ticks::NEVER).at, Ticks::ZERO);
     assert!(link.send(Ticks::ZERO).is_some());
-    assert_eq!(link.due().at, Ticks::NEVER);
+    assert_eq!(link.due(Ticks::NEVER).at, Ticks::NEVER);
     assert_eq!(link.send(Ticks::whole_ns(500)), None);
     back(&mut link, Ticks::whole_ns(500), Cost::of(&write(64)));
-    assert_eq!(link.due().at, Ticks::whole_ns(600), "the credit needs the link's latency");
-    assert_eq!(link.send(Ticks(link.due().at.0 - 1)), None);
+    assert_eq!(link.due(Ticks::NEVER).at, Ticks::whole_ns(600), "the credit needs the link's latency");
+    assert_eq!(link.send(Ticks(link.due(Ticks::NEVER).at.0 - 1)), None);
     assert!(link.send(Ticks::whole_ns(600)).is_some());
 }
 
@@ -70,10 +70,10 @@ fn the_last_header_credit_lets_a_write_go_and_none_holds_the_next() {
 fn data_credits_are_counted_in_units_of_16_bytes() {
     let mut link = link(8, 4);
     link.offer(0, Ticks::ZERO, write(64));
-    assert_eq!(link.due().at, Ticks::ZERO);
+    assert_eq!(link.due(Ticks::NEVER).at, Ticks::ZERO);
     let mut short = self::link(8, 3);
     short.offer(0, Ticks::ZERO, write(64));
-    assert_eq!(short.due().at, Ticks::NEVER);
+    assert_eq!(short.due(Ticks::NEVER).at, Ticks::NEVER);
     assert_eq!(Cost::of(&write(1)).data, 1);
     assert_eq!(Cost::of(&write(17)).data, 2);
 }
@@ -86,13 +86,17 @@ fn a_wait_is_charged_to_what_became_ready_last() {
     }
     assert_eq!(link.send(Ticks::ZERO).unwrap().because, None);
     back(&mut link, Ticks::ZERO, Cost::of(&write(64)));
-    assert_eq!(link.send(link.due().at).unwrap().because, Some(Cause::Device), "credits after the line was free");
+    assert_eq!(
+        link.send(link.due(Ticks::NEVER).at).unwrap().because,
+        Some(Cause::Device),
+        "credits after the line was free"
+    );
     let mut link = self::link(9, 32);
     for _ in 0..2 {
         link.offer(0, Ticks::ZERO, write(64));
     }
     link.send(Ticks::ZERO);
-    assert_eq!(link.send(link.due().at).unwrap().because, Some(Cause::LinkBusy));
+    assert_eq!(link.send(link.due(Ticks::NEVER).at).unwrap().because, Some(Cause::LinkBusy));
 }
 
 #[test]
@@ -100,8 +104,8 @@ fn an_offer_with_an_earlier_time_goes_behind_what_waits() {
     let mut link = link(9, 32);
     link.offer(0, Ticks::whole_ns(50), write(64));
     link.offer(0, Ticks::ZERO, write(4));
-    assert_eq!(link.send(link.due().at).unwrap().tlp.length_dw, 16);
-    assert_eq!(link.send(link.due().at).unwrap().tlp.length_dw, 1);
+    assert_eq!(link.send(link.due(Ticks::NEVER).at).unwrap().tlp.length_dw, 16);
+    assert_eq!(link.send(link.due(Ticks::NEVER).at).unwrap().tlp.length_dw, 1);
 }
 
 fn covers(left: Pool, cost: Cost) -> bool {
@@ -163,7 +167,7 @@ fn counting_credits_lazily_gives_the_times_and_causes_of_counting_them_as_they_a
         while gone.len() < offers.len() {
             let offer = offers.get(next).map_or(Ticks::NEVER, |offer| Ticks(offer.0));
             let accept = accepting.front().map_or(Ticks::NEVER, |first: &(Ticks, Cost)| first.0);
-            let send = lazy.due().at;
+            let send = lazy.due(Ticks::NEVER).at;
             if offer <= accept && offer <= send {
                 lazy.offer(0, offer, write(offers[next].1));
                 next += 1;
@@ -187,7 +191,7 @@ fn at_64_gts_a_tlp_is_there_when_its_last_flit_is() {
         link.offer(0, Ticks::ZERO, write(64));
     }
     let mut arrivals = Vec::new();
-    while let Some(sent) = link.send(link.due().at) {
+    while let Some(sent) = link.send(link.due(Ticks::NEVER).at) {
         arrivals.push(sent.arrives);
     }
     // 20 DWs each: the third ends with the 60th DW, in the second FLIT of 2 ns.
@@ -200,9 +204,9 @@ fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
     link.offer(0, Ticks::ZERO, write(64));
     // Every TLP is damaged, and every Nak too: the timer ends three times the patience after the last bit.
     assert_eq!(link.send(Ticks::ZERO), None);
-    assert_eq!((link.due().at, link.take_damaged()), (Ticks::whole_ns(22 + 300), None));
+    assert_eq!((link.due(Ticks::NEVER).at, link.take_damaged()), (Ticks::whole_ns(22 + 300), None));
     link.spec.tlps_per_error = 2;
-    let mut now = link.due().at;
+    let mut now = link.due(Ticks::NEVER).at;
     for _ in 0..40 {
         if let Some(sent) = link.send(now) {
             assert_eq!(sent.because, Some(Cause::Replay));
@@ -210,10 +214,10 @@ fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
         }
         if let Some(found) = link.take_damaged() {
             assert_eq!(found, now + Ticks::whole_ns(122));
-            assert_eq!(link.due(), Due { at: Ticks::NEVER, awaits_dllp: true });
+            assert_eq!(link.due(Ticks::NEVER), Due { at: Ticks::NEVER, awaits_dllp: true });
             link.told(Gone { kind: DllpKind::Nak, went: found, comes: found + Ticks::whole_ns(100) });
         }
-        now = link.due().at;
+        now = link.due(Ticks::NEVER).at;
     }
     panic!("it never came whole");
 }
@@ -225,15 +229,15 @@ fn the_fourth_replay_of_a_tlp_waits_until_the_link_is_trained_again_and_the_thir
     link.offer(0, Ticks::ZERO, write(64));
     // It goes, and three times again, each 322 ns after the last: the timer ends, for every Nak is damaged too.
     for turn in 0..4 {
-        assert_eq!(link.due().at, Ticks::whole_ns(322 * turn));
-        assert_eq!((link.send(link.due().at), link.take_training()), (None, None));
+        assert_eq!(link.due(Ticks::NEVER).at, Ticks::whole_ns(322 * turn));
+        assert_eq!((link.send(link.due(Ticks::NEVER).at), link.take_training()), (None, None));
     }
-    let fourth = link.due().at;
+    let fourth = link.due(Ticks::NEVER).at;
     assert_eq!((fourth, link.crossed.replays, link.crossed.rollovers), (Ticks::whole_ns(322 * 4), 4, 0));
     assert_eq!(link.send(fourth), None);
     // Two ways there and back, and 24 ordered sets of 16 symbols of 2 ns.
     let trained = fourth + Ticks::whole_ns(4 * 100 + 24 * 16 * 2);
-    assert_eq!((link.take_training(), link.due().at), (Some(trained), trained));
+    assert_eq!((link.take_training(), link.due(Ticks::NEVER).at), (Some(trained), trained));
     assert_eq!((link.crossed.replays, link.crossed.rollovers), (4, 1));
     link.spec.tlps_per_error = 0;
     assert_eq!(link.send(trained).unwrap().because, Some(Cause::Replay));
@@ -242,5 +246,5 @@ fn the_fourth_replay_of_a_tlp_waits_until_the_link_is_trained_again_and_the_thir
     other.offer(0, Ticks::ZERO, write(64));
     other.pause(trained);
     other.pause(fourth);
-    assert_eq!(other.due().at, trained);
+    assert_eq!(other.due(Ticks::NEVER).at, trained);
 }
