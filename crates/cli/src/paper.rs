@@ -5,7 +5,7 @@ use crate::ask::{command_line, terminal_width, write_html};
 use crate::failure::Failure;
 use crate::input;
 use crate::interrupt;
-use crate::progress::{progress, spinner};
+use crate::progress::progress;
 use crate::target::{Machines, platform, runtimes};
 use crate::unknown;
 use lanemark_experiment::{ExperimentError, Fitting, PAPERS, Paper, fittings, paper};
@@ -63,8 +63,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             reproduction => reproduction.map_err(|error| Failure::Check(error.to_string()))?,
         };
         for machine in here.iter_mut().take_while(|_| !is_over()) {
-            let bar = spinner(format!("{} on {}", paper.name, machine.facts().name));
-            let rows = lanemark_experiment::here(paper, machine.as_mut());
+            let bar = progress(0);
+            bar.set_message(format!("{} on {}", paper.name, machine.facts().name));
+            let rows = lanemark_experiment::here(paper, machine.as_mut(), &mut |done, of| {
+                bar.set_length(of as u64);
+                bar.set_position(done as u64);
+            });
             bar.finish_and_clear();
             reproduction.here.extend(rows.map_err(|error| Failure::Check(error.to_string()))?);
         }

@@ -9,25 +9,30 @@ use lanemark_bench::{Axes, Case, Effort, ask, question};
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::Here;
 
-/// Asks `machine` what `paper` says can be asked here.
+/// Asks `machine` what `paper` says can be asked here; `watch` hears how many figures are done, and of how many, before each of them.
 ///
 /// # Errors
 /// [`ExperimentError`] if a file of the experiment is wrong; a machine that does not answer is no error but a row
 /// that says so.
-pub fn here(paper: &Paper, machine: &mut dyn Machine) -> Result<Vec<Here>, ExperimentError> {
+pub fn here(
+    paper: &Paper,
+    machine: &mut dyn Machine,
+    watch: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<Here>, ExperimentError> {
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
+    let whom = if machine.facts().runtime.is_some() { Whom::Runtimes } else { Whom::Host };
+    let all = experiment.figures.iter().flat_map(|figure| figure.here.iter().map(move |wanted| (figure, wanted)));
+    let all: Vec<_> = all.filter(|(_, wanted)| wanted.of == whom).collect();
     let mut found = Vec::new();
-    for figure in &experiment.figures {
-        let whom = if machine.facts().runtime.is_some() { Whom::Runtimes } else { Whom::Host };
-        for wanted in figure.here.iter().filter(|wanted| wanted.of == whom) {
-            let published = experiment.published.get(&figure.id).filter(|row| row.unit == wanted.figure.unit());
-            let published = published.and_then(crate::figure::Published::target);
-            found.push(row(figure, wanted, published, machine).map_err(|message| ExperimentError::Figure {
-                paper: paper.name.to_owned(),
-                id: figure.id.clone(),
-                message,
-            })?);
-        }
+    for (done, (figure, wanted)) in all.iter().enumerate() {
+        watch(done, all.len());
+        let published = experiment.published.get(&figure.id).filter(|row| row.unit == wanted.figure.unit());
+        let published = published.and_then(crate::figure::Published::target);
+        found.push(row(figure, wanted, published, machine).map_err(|message| ExperimentError::Figure {
+            paper: paper.name.to_owned(),
+            id: figure.id.clone(),
+            message,
+        })?);
     }
     Ok(found)
 }
@@ -101,10 +106,14 @@ mod tests {
         let mut machine = SimulatedMachine::new(&platform).unwrap();
         let mut rows = 0;
         for paper in PAPERS {
-            for row in here(paper, &mut machine).unwrap_or_else(|error| panic!("{error}")) {
+            let mut heard = Vec::new();
+            let mut watch = |done, of| heard.push((done, of));
+            let all = here(paper, &mut machine, &mut watch).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(heard, (0..all.len()).map(|done| (done, all.len())).collect::<Vec<_>>());
+            for row in &all {
                 assert!(row.here.is_none() && !row.because.is_empty(), "{row:?}");
-                rows += 1;
             }
+            rows += all.len();
         }
         assert!(rows > 0);
     }
