@@ -8,8 +8,8 @@ use lanemark_units::Ticks;
 ///
 /// Setting a time looks at one neighbour a round, and ends where the winner stays the same: most often at the first. Each winner
 /// is known by its port, so finding the earliest looks at one place. Who wins is a branch, which a processor foresees, so that nothing
-/// waits for it; groups of four and of eight whose earliest was found without branches took fewer instructions and longer. So did a
-/// heap of those that are due.
+/// waits for it: groups of eight whose earliest was found without branches took fewer instructions and longer. Groups of four took
+/// longer too, and so did a heap of those that are due.
 ///
 /// ```
 /// use lanemark_sim::engine::Schedule;

@@ -12,8 +12,8 @@
 //! in their order; the others take turns, so that between posted requests of two inputs there is no order. What the table
 //! leaves to a port says its [`Passing`].
 //!
-//! Credits on their way back are counted when the next TLP goes, and DLLPs go when the next TLP does after them, or when
-//! somebody waits for what they bring. A test compares this with a link that counts each credit when it arrives.
+//! Credits on their way back are counted when the next TLP goes, and DLLPs go when the next TLP does after them, when
+//! somebody waits for what they bring, or when many are owed. A test compares this with a link that counts each credit when it arrives.
 //!
 //! A TLP that comes damaged is sent again when the receiver's `Nak` is here, or, if that was damaged too, when the replay
 //! timer ends; until then the line carries nothing that counts, and what goes then is chosen anew. At 64 GT/s nothing is damaged, because FLITs are
