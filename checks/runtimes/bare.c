@@ -1,10 +1,11 @@
 /* The least that a C program does to launch a kernel, or to copy to a device, and to wait: what `make bench` holds ours against.
  *
- *     bare CPU launch            one launch of a kernel that does nothing, and clFinish
- *     bare CPU copy BYTES        one copy to a buffer: by a blocking call and clFinish, and by an event; the faster one is said
+ *     bare CPU launch PASSES           launches of a kernel that does nothing, each with clFinish
+ *     bare CPU copy PASSES BYTES       copies to a buffer, each waited for
  *
- * On the first device of the first runtime, by a thread that is held on one core. Says nanoseconds of one, the median of all samples; a sample is as
- * many as take 20 us. Types are those of the headers of the Khronos group, which need not be installed. */
+ * On the first device of the first runtime, by a thread that is held on one core. It asks for lines: "finish N", or of copies "event N", takes N
+ * samples of PASSES by that wait, and says the nanoseconds of one pass of each, in a line. A copy by "finish" is a blocking call and clFinish.
+ * Types are those of the headers of the Khronos group, which need not be installed. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
@@ -27,10 +28,6 @@ int32_t clEnqueueWriteBuffer(void *, void *, uint32_t, size_t, size_t, const voi
 int32_t clWaitForEvents(uint32_t, void *const *);
 int32_t clReleaseEvent(void *);
 int32_t clFinish(void *);
-
-#define SAMPLE_NS 20000.0
-#define RUN_NS 400e6
-#define MOST 1000
 
 static void *queue, *kernel, *buffer, *own;
 static size_t bytes;
@@ -61,27 +58,16 @@ static double sample(int32_t (*job)(void), long passes) {
     double start = now();
     for (long pass = 0; pass < passes; pass++)
         if (job()) exit(1);
-    return now() - start;
+    return (now() - start) / (double)passes;
 }
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-static double median(int32_t (*job)(void), long most_passes) {
-    static double all[MOST];
-    long passes = 1, count = 0;
-    while (passes < most_passes && sample(job, passes) < SAMPLE_NS) passes *= 2;
-    for (double start = now(); count < MOST && (count < 9 || now() - start < RUN_NS);) all[count++] = sample(job, passes) / (double)passes;
-    qsort(all, (size_t)count, sizeof *all, ascending);
-    return all[count / 2];
-}
-
 int main(int argc, char **argv) {
     int32_t status;
     uint32_t count;
     void *platform, *device;
     const char *source = "__kernel void nothing(void) {}";
-    if (argc < 3) return 2;
+    if (argc < 4) return 2;
+    int is_copy = strcmp(argv[2], "copy") == 0;
+    long passes = atol(argv[3]);
     if (clGetPlatformIDs(1, &platform, &count) || clGetDeviceIDs(platform, 0xFFFFFFFF, 1, &device, &count)) return 77;
     void *context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
     queue = clCreateCommandQueue(context, device, 0, &status);
@@ -93,18 +79,23 @@ int main(int argc, char **argv) {
     CPU_ZERO(&set);
     CPU_SET(atoi(argv[1]), &set);
     if (sched_setaffinity(0, sizeof set, &set)) return 1;
-    double ns;
-    if (strcmp(argv[2], "launch") == 0) {
-        ns = median(launch, 64);
-    } else {
-        bytes = (size_t)atol(argv[3]);
+    if (is_copy) {
+        bytes = argc < 5 ? 0 : (size_t)atol(argv[4]);
         own = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         buffer = clCreateBuffer(context, 1, bytes, NULL, &status);
         if (own == MAP_FAILED || status) return 1;
         memset(own, 7, bytes);
-        double finished = median(copy_and_finish, 1), waited = median(copy_by_event, 1);
-        ns = finished < waited ? finished : waited;
     }
-    printf("%.1f\n", ns);
+    char wait[8];
+    long samples;
+    for (; scanf("%7s %ld", wait, &samples) == 2; fflush(stdout)) {
+        int32_t (*job)(void) = !is_copy ? launch : strcmp(wait, "event") == 0 ? copy_by_event : copy_and_finish;
+        /* As ours: one pass before each sample. */
+        for (; samples > 0; samples--) {
+            if (job()) return 1;
+            printf("%.1f ", sample(job, passes));
+        }
+        printf("\n");
+    }
     return 0;
 }

@@ -258,7 +258,7 @@ fn again_on_pocl<F: FnOnce()>(body: F) {
     assert!(again.status.success() && shown.contains("1 passed"), "{shown}");
 }
 
-fn computed(machine: &mut OpenClMachine, work: Work, told: Told) -> Confirmed {
+fn computed(machine: &mut dyn Machine, work: Work, told: Told) -> Confirmed {
     let plan = Plan {
         timeout: Ticks::whole_ns(20_000_000_000),
         ..Plan::on_one_core(vec![Op::Compute(Compute { work, told })], 1)
@@ -269,47 +269,112 @@ fn computed(machine: &mut OpenClMachine, work: Work, told: Told) -> Confirmed {
     samples.confirmed.unwrap()
 }
 
+/// Every kind of copy within ports is there, word by word.
+fn words_arrive(machine: &mut dyn Machine) {
+    let ports = machine.facts().runtime.as_ref().unwrap().memory_ports;
+    let bytes = u64::from(ports) << 20;
+    for (stride_bytes, vector_words) in [(8, 1), (8, 4), (8, 16), (32, 1), (32, 4)] {
+        let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 1 << 20, stride_bytes, vector_words };
+        for told in Told::ALL {
+            let confirmed = computed(machine, Work::StreamCopy(copy), told);
+            let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
+            assert_eq!(counts, (bytes, bytes), "a word every {stride_bytes} B, {vector_words} at once");
+        }
+    }
+}
+
+/// Every row of a sparse matrix times a vector is within its bound.
+fn rows_are_right(machine: &mut dyn Machine) {
+    // Rows of 0 to 6 entries, which are in no order.
+    let (mut starts, mut columns) = (vec![0], Vec::new());
+    for row in 0..5000_u32 {
+        columns.extend((0..row % 7).map(|entry| (row * 31 + entry * 977) % 3000));
+        starts.push(columns.len() as u32);
+    }
+    let values = (0..columns.len()).map(|entry| 1.0 / (entry as f64 + 3.0) - 0.01).collect();
+    let matrix = Arc::new(Csr::new(3000, starts, columns, values).unwrap());
+    let ports = machine.facts().runtime.as_ref().unwrap().memory_ports;
+    let has = |(kernels, ports_each): &(u32, u32)| *ports_each == 1 || kernels * ports_each <= ports;
+    for (kernels, ports_each) in [(1, 1), (3, 1), (8, 1), (8, 4)].into_iter().filter(has) {
+        let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+        let confirmed = computed(machine, work, Told::Event);
+        let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
+        assert_eq!(counts, (40_000, 40_000), "{kernels} kernels, {ports_each} ports");
+    }
+}
+
 #[test]
 fn words_are_copied_within_a_port_by_vectors_and_over_gaps_and_all_of_them_are_there() {
-    again_on_pocl(|| {
-        let mut machine = OpenClMachine::open(0, Arc::default()).unwrap();
-        let ports = machine.facts().runtime.as_ref().unwrap().memory_ports;
-        let bytes = u64::from(ports) << 20;
-        for (stride_bytes, vector_words) in [(8, 1), (8, 4), (8, 16), (32, 1), (32, 4)] {
-            let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 1 << 20, stride_bytes, vector_words };
-            for told in Told::ALL {
-                let confirmed = computed(&mut machine, Work::StreamCopy(copy), told);
-                let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
-                assert_eq!(counts, (bytes, bytes), "a word every {stride_bytes} B, {vector_words} at once");
-            }
-        }
-    });
+    again_on_pocl(|| words_arrive(&mut OpenClMachine::open(0, Arc::default()).unwrap()));
 }
 
 #[test]
 fn a_sparse_matrix_is_multiplied_by_one_kernel_or_several_and_every_row_is_within_its_bound() {
-    again_on_pocl(|| {
-        let mut machine = OpenClMachine::open(0, Arc::default()).unwrap();
-        // Rows of 0 to 6 entries, which are in no order.
-        let (mut starts, mut columns) = (vec![0], Vec::new());
-        for row in 0..5000_u32 {
-            columns.extend((0..row % 7).map(|entry| (row * 31 + entry * 977) % 3000));
-            starts.push(columns.len() as u32);
+    again_on_pocl(|| rows_are_right(&mut OpenClMachine::open(0, Arc::default()).unwrap()));
+}
+
+/// Has a runtime build what `lanemark kernels` prints, for the device of this number, in another process and before.
+fn built_before(folder: &Path, environment: &[(String, String)], number: usize) -> PathBuf {
+    let (offline, source) = (folder.join("offline"), folder.join("kernels.cl"));
+    let built = folder.join(format!("kernels.{number}"));
+    let all = on_all(environment, &["kernels"]);
+    assert!(all.status.success(), "{}", said(&all));
+    fs::write(&source, all.stdout).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.arg(root().join("checks/runtimes/offline.c")).arg(format!("-L{}", libraries().display()));
+    let flags = ["-l:libOpenCL.so.1", "-Wl,--allow-shlib-undefined", "-o"];
+    assert!(compiler.args(flags).arg(&offline).status().unwrap().success());
+    let mut compiler = Command::new(&offline);
+    compiler.arg(number.to_string()).args([&source, &built]).envs(environment.iter().cloned());
+    assert!(compiler.env("POCL_CACHE_DIR", pocl().join("cache")).status().unwrap().success());
+    built
+}
+
+#[test]
+fn kernels_that_are_built_before_are_launched_and_compute_and_those_of_another_device_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = |name: &str, value: PathBuf| (name.to_owned(), value.display().to_string());
+    let on_one = vec![pair("OCL_ICD_VENDORS", pocl().join("vendors")), pair("LD_LIBRARY_PATH", libraries())];
+    let (environment, devices) = environment().map_or((on_one, 1), |environment| (environment, 3));
+    let questions = "launch_latency,accessor_overhead,stream_copy,spmv";
+    let mut all = Vec::new();
+    for number in 0..devices {
+        let built = built_before(folder.path(), &environment, number).display().to_string();
+        for road in if devices == 1 { &["opencl"][..] } else { &["opencl", "sycl"] } {
+            let on = format!("{road}:{number}");
+            let arguments =
+                ["bench", "--on", &on, "--question", questions, "--budget", "1", "--json", "--kernels", &built];
+            let record = record(&on_all(&environment, &arguments));
+            // Besides what no device of this kind has, such as ports and addresses.
+            for question in questions.split(',') {
+                let is_of = |answer: &&&Value| answer["question"] == question;
+                let computed = answers_of(&record, &on);
+                let computed: Vec<_> = computed.iter().filter(is_of).collect();
+                assert!(!computed.is_empty(), "{on}: {question}");
+                for answer in computed.iter().filter(|answer| answer["bytes"].is_object()) {
+                    let bytes = &answer["bytes"];
+                    assert_eq!(bytes["confirmed_bytes"], bytes["claimed_bytes"], "{answer}");
+                }
+            }
+            let warnings = record["warnings"].to_string();
+            assert!(warnings.contains(&format!("{on}: its kernels are those of {built}")), "{warnings}");
         }
-        let values = (0..columns.len()).map(|entry| 1.0 / (entry as f64 + 3.0) - 0.01).collect();
-        let matrix = Arc::new(Csr::new(3000, starts, columns, values).unwrap());
-        let ports = machine.facts().runtime.as_ref().unwrap().memory_ports;
-        let has = |(kernels, ports_each): &(u32, u32)| *ports_each == 1 || kernels * ports_each <= ports;
-        for (kernels, ports_each) in [(1, 1), (3, 1), (8, 1), (8, 4)].into_iter().filter(has) {
-            let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-            let confirmed = computed(&mut machine, work, Told::Event);
-            assert_eq!(
-                (confirmed.claimed_bytes, confirmed.confirmed_bytes),
-                (40_000, 40_000),
-                "{kernels} kernels, {ports_each} ports"
-            );
-        }
-    });
+        all.push(built);
+    }
+    let refused = |kernels: &str| {
+        let output = on_all(&environment, &["bench", "--on", "opencl:0", "--kernels", kernels]);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        said(&output)
+    };
+    let source = folder.path().join("kernels.cl").display().to_string();
+    for kernels in [&source].into_iter().chain(&all[1..]) {
+        let said = refused(kernels);
+        assert!(said.contains(&format!("does not take the kernels of {kernels}: ")), "{said}");
+    }
+    assert!(refused("nowhere.aocx").contains("reading nowhere.aocx: "));
+    let output = on_all(&environment, &["bench", "--on", "card-gen5-x16", "--kernels", &source]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("--kernels is about devices behind runtimes"), "{}", said(&output));
 }
 
 #[test]
@@ -472,7 +537,10 @@ fn a_machine_without_sycl_says_what_makes_it_and_the_others_answer() {
     assert!(!answers_of(&record, "card-gen5-x16").is_empty());
 }
 
-/// A shim in C above nothing: its one device copies by event some times, and then does `then`.
+/// What shims are counted up to.
+const SHIM: u32 = 2;
+
+/// A shim in C above an OpenCL that does nothing: its one device copies by event or computes some times, and then does `then`.
 fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
     let (source, library) = (folder.join("shim.c"), folder.join("shim.so"));
     let text = r#"
@@ -499,7 +567,7 @@ fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
             return 0;
         }
         int lanemark_sycl_open(size_t number, void **queue, void **context, void **device, char *said) {
-            *queue = &left;
+            *queue = *context = *device = &left;
             return 0;
         }
         void lanemark_sycl_close(void *queue) {}
@@ -516,37 +584,65 @@ fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
             return 0;
         }
         int lanemark_sycl_failed(void *queue, char *said) { return 0; }
+        int lanemark_sycl_workers(void *queue, void **workers, char *said) {
+            *workers = &left;
+            return 0;
+        }
+        void lanemark_sycl_no_workers(void *workers) {}
+        int lanemark_sycl_worker(void *workers, void *kernel, size_t *lengths, size_t arrays, uint64_t *numbers, uint8_t *bytes,
+                                 size_t count, char *said) {
+            return 0;
+        }
+        int lanemark_sycl_bring(void *workers, size_t worker, size_t array, uint32_t to_device, unsigned char *own, size_t bytes,
+                                char *said) {
+            return 0;
+        }
+        int lanemark_sycl_compute(void *workers, uint32_t event, char *said) {
+            if (left-- <= 0) { THEN }
+            return 0;
+        }
     "#;
     fs::write(&source, text.replace("NUMBER", &number.to_string()).replace("THEN", then)).unwrap();
-    let mut compiler = Command::new("cc");
-    let status = compiler.args(["-shared", "-fPIC", "-w", "-o"]).args([&library, &source]).status().unwrap();
-    assert!(status.success());
-    [("LANEMARK_SYCL", &library), ("LD_LIBRARY_PATH", &libraries())]
+    let below = (folder.join("libOpenCL.so.1"), root().join("crates/hw/tests/fake_opencl/opencl.c"));
+    for (library, source) in [(&library, &source), (&below.0, &below.1)] {
+        let mut compiler = Command::new("cc");
+        assert!(compiler.args(["-shared", "-fPIC", "-w", "-o"]).args([library, source]).status().unwrap().success());
+    }
+    [("LANEMARK_SYCL", &*library), ("LD_LIBRARY_PATH", folder), ("FAKE_EXTENSIONS", Path::new("cl_khr_fp64"))]
         .map(|(name, value)| (name.to_owned(), value.display().to_string()))
         .to_vec()
 }
 
 #[test]
-fn a_device_of_sycl_that_fails_or_hangs_amid_copies_ends_with_its_own_words_and_in_time() {
-    let asked = ["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "64"];
-    for (then, because) in [
-        (r#"strcpy(said, "the card is gone"); return 1;"#, "a copy of 64 B as buffer: asking for it: the card is gone"),
-        ("for (;;) pause();", "waiting for the runtime, in a call that has not come back for "),
+fn a_device_of_sycl_that_fails_or_hangs_amid_copies_or_kernels_ends_with_its_own_words_and_in_time() {
+    let copies: &[_] = &["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "64"];
+    let kernels: &[_] = &["bench", "--on", "sycl:0", "--question", "spmv"];
+    let (fails, hangs) = (r#"strcpy(said, "the card is gone"); return 1;"#, "for (;;) pause();");
+    for (asked, then, because) in [
+        (copies, fails, "a copy of 64 B as buffer: asking for it: the card is gone"),
+        (copies, hangs, "waiting for the runtime, in a call that has not come back for "),
+        (kernels, fails, "kernels that compute: computing: the card is gone"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let output = on_all(&false_shim(folder.path(), 1, then), &asked);
+        let output = on_all(&false_shim(folder.path(), SHIM, then), asked);
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
         assert!(!output.status.success() && text.contains(because) && text.contains("sycl:0"), "{text}");
     }
     let folder = tempfile::tempdir().unwrap();
-    let output = on_all(&false_shim(folder.path(), 2, ""), &asked);
+    let output = on_all(&false_shim(folder.path(), SHIM + 1, ""), copies);
     assert_eq!(output.status.code(), Some(77));
-    assert!(said(&output).contains("is number 2, and number 1 is wanted; make runtimes"), "{}", said(&output));
+    assert!(said(&output).contains("is number 3, and number 2 is wanted; make runtimes"), "{}", said(&output));
     let too_much = ["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "1MiB,1048577"];
-    let output = on_all(&false_shim(folder.path(), 1, ""), &too_much);
+    let output = on_all(&false_shim(folder.path(), SHIM, ""), &too_much);
     assert!(output.status.success(), "{}", said(&output));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(shown.contains("a piece of its memory has at most 1048576 B"), "{shown}");
+    // A device without numbers of 64 bits is asked for no sums of them.
+    let mut single = false_shim(folder.path(), SHIM, "");
+    single.last_mut().unwrap().1.clear();
+    let output = on_all(&single, kernels);
+    assert_eq!(output.status.code(), Some(77));
+    assert!(said(&output).contains("cl_khr_fp64"), "{}", said(&output));
 }
 
 #[test]
@@ -561,13 +657,6 @@ fn what_is_about_platforms_is_refused_of_sycl_as_of_opencl() {
         let output = on_all(&[], arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(because), "{arguments:?}: {}", said(&output));
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let shim = false_shim(folder.path(), 1, "");
-    for question in ["spmv", "stream_copy"] {
-        let output = on_all(&shim, &["bench", "--on", "sycl:0", "--question", question]);
-        assert_eq!(output.status.code(), Some(77));
-        assert!(said(&output).contains("without a SYCL compiler"), "{}", said(&output));
     }
     let Some(environment) = environment() else { return };
     let output = on_all(&environment, &["bench", "--on", "sycl:3"]);
@@ -617,7 +706,7 @@ fn kernels_of_sycl_in_a_process_of_its_own() {
         }
         for (refused, because) in [
             (launch(17, Allocation::Buffer, 1), "at most 16"),
-            (launch(1, Allocation::Host, 1), "its kernels are given buffer"),
+            (launch(1, Allocation::Host, 1), "what a kernel is given is a buffer or usm"),
             (launch(0, Allocation::Buffer, 0), "launches between two waits are 1 to 10000"),
             (launch(0, Allocation::Buffer, Launch::MOST_KERNELS + 1), "launches between two waits are 1 to 10000"),
             (copy(64, Allocation::Mapped), "its memory is buffer"),
@@ -633,6 +722,8 @@ fn kernels_of_sycl_in_a_process_of_its_own() {
         device.run(&most, &mut Samples::wanted(1)).unwrap();
         device.run(&copy(64, Allocation::Buffer), &mut samples).unwrap();
         assert_eq!(samples.confirmed.unwrap().confirmed_bytes, 64, "{}", facts.summary);
+        words_arrive(&mut device);
+        rows_are_right(&mut device);
     }
 }
 

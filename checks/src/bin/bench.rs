@@ -52,6 +52,9 @@ fn main() {
         }
         return;
     }
+    if args.get(1).is_some_and(|only| only == runtime::WITHIN) {
+        return runtime::within();
+    }
     let Some(Ok(card)) = preset("card-gen5-x16") else {
         return eprintln!("the built-in card cannot be read");
     };

@@ -53,6 +53,8 @@ pub enum Command {
     Platforms,
     /// List the questions
     Questions,
+    /// Print the kernels that devices behind runtimes are given to launch, in OpenCL C, for boards that have no compiler
+    Kernels,
     /// Print the JSON Schema of a file format
     Schema(SchemaArgs),
 }
@@ -88,6 +90,9 @@ pub struct BenchArgs {
     /// Simulate every transfer, and skip no steady state: the same answers, later
     #[arg(long)]
     pub detailed: bool,
+    /// Kernels for devices behind runtimes whose boards have no compiler: what their vendor's compiler made of what 'lanemark kernels' prints
+    #[arg(long, value_name = "FILE")]
+    pub kernels: Option<PathBuf>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,

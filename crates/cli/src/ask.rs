@@ -128,6 +128,7 @@ impl Run {
         let names: Vec<&str> =
             if args.on.is_empty() { usual.to_vec() } else { args.on.iter().map(String::as_str).collect() };
         let changes = Changes::wanted(args);
+        changes.check(&names)?;
         let mut targets: Vec<Target> = Vec::new();
         let mut skipped = Vec::new();
         for name in names {

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use lanemark_fit::Table;
+use lanemark_hw::opencl::FinishedKernels;
 use lanemark_record::{Record, file};
 use lanemark_units::format_size;
 use std::io::{self, Read};
@@ -11,6 +12,9 @@ use std::path::Path;
 pub const PLATFORM: u64 = 4 << 20;
 /// The longest record: a hundred times a usual one.
 const RECORD: u64 = 256 << 20;
+
+/// The longest file of kernels: a bitstream of a large FPGA has 100 MiB.
+const KERNELS: u64 = 1 << 30;
 
 /// The longest table of figures.
 const TABLE: u64 = 1 << 20;
@@ -36,6 +40,12 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 pub fn record(path: &Path) -> Result<Record, Failure> {
     let bytes = read(path, RECORD).map_err(|error| Failure::Usage(format!("reading {}: {error}", path.display())))?;
     file::from_bytes(&bytes, path).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Kernels in a file of which a device's compiler made them.
+pub fn kernels(path: &Path) -> Result<FinishedKernels, Failure> {
+    let bytes = read(path, KERNELS).map_err(|error| Failure::Usage(format!("reading {}: {error}", path.display())))?;
+    Ok(FinishedKernels { file: path.display().to_string(), bytes })
 }
 
 /// Whether a file is a table of figures and no record, by its name.

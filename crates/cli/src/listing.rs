@@ -32,6 +32,11 @@ pub fn questions() -> Result<(), Failure> {
     Ok(())
 }
 
+/// `lanemark kernels`
+pub fn kernels() -> Result<(), Failure> {
+    Ok(std::io::stdout().lock().write_all(lanemark_hw::every_kernel().as_bytes())?)
+}
+
 /// `lanemark schema`
 pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
     let text = match args.format {

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Platforms => listing::platforms(),
         Command::Questions => listing::questions(),
+        Command::Kernels => listing::kernels(),
         Command::Schema(args) => listing::schema(&args),
     };
     match done {

@@ -5,14 +5,14 @@ use crate::card::{self, Card};
 use crate::failure::Failure;
 use crate::input;
 use lanemark_hw::HostMemory;
-use lanemark_hw::opencl::{Device, OpenClError, OpenClMachine, vendors};
+use lanemark_hw::opencl::{Device, FinishedKernels, OpenClError, OpenClMachine, vendors};
 use lanemark_hw::sycl::{SyclError, SyclMachine};
 use lanemark_machine::{Clockwork, DeviceKind as SeenKind, Facts, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Fault, LinkEnds, Origin, PRESETS, Platform, PlatformError};
 use lanemark_record::{DeviceKind, Link, Origins, Runtime, Software, Target as TargetRecord, TargetKind};
 use lanemark_sim::{ConfigWrite, SimulatedMachine, setpci};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -45,6 +45,8 @@ pub struct Changes {
     pub detailed: bool,
     /// Whether the user said of whom.
     pub is_named: bool,
+    /// Of devices behind runtimes, which kernels they are given.
+    pub kernels: Option<PathBuf>,
 }
 
 impl Target {
@@ -71,21 +73,17 @@ impl Target {
             });
         }
         if let Some(number) = name.strip_prefix(OPENCL) {
-            let machine = open_cl(number, interrupted)?;
+            let (kernels, mut changed) = changes.kernels(name)?;
+            let machine = open_cl(number, kernels, interrupted)?;
+            changed.extend(silent());
             let software = Some(software(machine.device()));
             let machine = Box::new(machine);
-            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed: silent() });
+            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed });
         }
         if let Some(number) = name.strip_prefix(SYCL) {
-            let machine = Box::new(open_sycl(number, interrupted)?);
-            return Ok(Target {
-                machine,
-                formula: None,
-                platform: None,
-                card: None,
-                software: None,
-                changed: Vec::new(),
-            });
+            let (kernels, changed) = changes.kernels(name)?;
+            let machine = Box::new(open_sycl(number, kernels, interrupted)?);
+            return Ok(Target { machine, formula: None, platform: None, card: None, software: None, changed });
         }
         if let Some(address) = card::address(name) {
             let (machine, card) = card::open(address, card, interrupted)?;
@@ -180,9 +178,15 @@ pub fn is_real(name: &str) -> bool {
     has_no_platform(name) || card::address(name).is_some()
 }
 
-fn open_cl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<OpenClMachine, Failure> {
-    OpenClMachine::open(place(OPENCL, number)?, Arc::clone(interrupted)).map_err(|error| match error {
-        OpenClError::NoDevice { .. } => Failure::Usage(error.to_string()),
+fn open_cl(
+    number: &str,
+    kernels: Option<FinishedKernels>,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<OpenClMachine, Failure> {
+    OpenClMachine::open_with(place(OPENCL, number)?, kernels, Arc::clone(interrupted)).map_err(|error| match error {
+        OpenClError::NoDevice { .. } | OpenClError::NotTaken { .. } | OpenClError::NoKernel { .. } => {
+            Failure::Usage(error.to_string())
+        }
         OpenClError::Interrupted => Failure::Interrupted,
         _ => Failure::Absent(error.to_string()),
     })
@@ -199,7 +203,9 @@ pub fn runtimes(interrupted: &Arc<AtomicBool>) -> (Machines, Vec<String>) {
             Ok(machine) => found.push(Box::new(machine)),
             Err(OpenClError::NoDevice { .. }) => break,
             // This one's own trouble; another may have none.
-            Err(error @ OpenClError::NotBuilt { .. }) => silent.push(format!("{OPENCL}{number}: {error}")),
+            Err(error @ (OpenClError::NotBuilt { .. } | OpenClError::NoCompiler { .. })) => {
+                silent.push(format!("{OPENCL}{number}: {error}"))
+            }
             Err(error @ OpenClError::NotOpened { .. }) => silent.push(error.to_string()),
             Err(error) => {
                 silent.push(error.to_string());
@@ -220,9 +226,15 @@ pub fn runtimes(interrupted: &Arc<AtomicBool>) -> (Machines, Vec<String>) {
     (found, silent)
 }
 
-fn open_sycl(number: &str, interrupted: &Arc<AtomicBool>) -> Result<SyclMachine, Failure> {
-    SyclMachine::open(place(SYCL, number)?, Arc::clone(interrupted)).map_err(|error| match error {
-        SyclError::NoDevice { .. } => Failure::Usage(error.to_string()),
+fn open_sycl(
+    number: &str,
+    kernels: Option<FinishedKernels>,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<SyclMachine, Failure> {
+    SyclMachine::open_with(place(SYCL, number)?, kernels, Arc::clone(interrupted)).map_err(|error| match error {
+        SyclError::NoDevice { .. } | SyclError::OpenCl(OpenClError::NotTaken { .. } | OpenClError::NoKernel { .. }) => {
+            Failure::Usage(error.to_string())
+        }
         SyclError::Interrupted => Failure::Interrupted,
         _ => Failure::Absent(error.to_string()),
     })
@@ -271,7 +283,26 @@ impl Changes {
     pub fn wanted(args: &BenchArgs) -> Changes {
         let faults = args.fault.clone();
         let (with, setpci, detailed) = (args.with.clone(), args.setpci.clone(), args.detailed);
-        Changes { with, setpci, faults, detailed, is_named: !args.on.is_empty() }
+        Changes { with, setpci, faults, detailed, is_named: !args.on.is_empty(), kernels: args.kernels.clone() }
+    }
+
+    /// The kernels that the user names, and that the target of this name was given them.
+    fn kernels(&self, name: &str) -> Result<(Option<FinishedKernels>, Vec<String>), Failure> {
+        let Some(file) = &self.kernels else { return Ok((None, Vec::new())) };
+        Ok((
+            Some(input::kernels(file)?),
+            vec![format!("{name}: its kernels are those of {}, by --kernels", file.display())],
+        ))
+    }
+
+    /// Refuses what only other targets than these can be given.
+    pub fn check(&self, names: &[&str]) -> Result<(), Failure> {
+        let is_behind_runtime = |name: &&str| name.starts_with(OPENCL) || name.starts_with(SYCL);
+        if self.kernels.is_some() && !names.iter().any(is_behind_runtime) {
+            let advice = "name one, for example --on opencl:0";
+            return Err(Failure::Usage(format!("--kernels is about devices behind runtimes: {advice}")));
+        }
+        Ok(())
     }
 
     /// Real machines are not changed.

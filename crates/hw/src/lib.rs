@@ -20,7 +20,9 @@ pub mod copy_to_device;
 mod ending;
 pub mod host_memory;
 mod interpreter;
+mod kernel_source;
 pub mod linux_sysfs;
+mod no_host_memory;
 pub mod opencl;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod patience;
@@ -32,3 +34,5 @@ pub use copy_to_device::{Destination, DeviceCopy};
 pub use ending::end_at_once;
 pub use host_memory::HostMemory;
 pub use interpreter::interpreter;
+pub use kernel_source::every_kernel;
+pub use no_host_memory::NoHostMemory;

@@ -6,7 +6,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use lanemark_compute::{Csr, Spmv, StreamCopy, Work};
-use lanemark_hw::opencl::{OpenClError, OpenClMachine};
+use lanemark_hw::opencl::{FinishedKernels, OpenClError, OpenClMachine};
 use lanemark_machine::{
     Allocation, Arguments, Compute, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told, Verb,
 };
@@ -218,5 +218,40 @@ fn a_kernel_that_cannot_be_launched_or_given_its_memory_ends_the_run_with_what_w
         let said = run(&mut machine, launch(1, Allocation::Device)).unwrap_err().to_string();
         assert!(said.contains("for the first time: status -51") && !said.contains("gone"), "{said}");
         assert!(run(&mut machine, launch(4, Allocation::Buffer)).is_ok());
+    });
+}
+
+/// Kernels that are built, of a file that is called `board.aocx`.
+fn given(names: &str) -> Option<FinishedKernels> {
+    Some(FinishedKernels { file: "board.aocx".to_owned(), bytes: names.as_bytes().to_vec() })
+}
+
+#[test]
+fn a_board_that_has_no_compiler_says_what_it_wants_and_launches_kernels_that_are_built() {
+    with_fake("", "cl_khr_fp64 fake_no_compiler", || {
+        let error = OpenClMachine::open(0, Arc::default()).unwrap_err().to_string();
+        assert!(error.contains("CL_COMPILER_NOT_AVAILABLE") && error.contains("'lanemark kernels'"), "{error}");
+        let kernels = given("FAKE\nnothing_0\nstream_copy_4\n");
+        let mut board = OpenClMachine::open_with(0, kernels, Arc::default()).unwrap();
+        run(&mut board, launch(0, Allocation::Buffer)).unwrap();
+        run(&mut board, stream_copy()).unwrap();
+        // What there is no kernel for is this plan's trouble only.
+        for (op, name) in [(launch(3, Allocation::Buffer), "nothing_3"), (spmv(), "spmv")] {
+            let MachineError::Unsupported(refused) = run(&mut board, op).unwrap_err() else { panic!("{name}") };
+            assert!(refused.because.contains(&format!("board.aocx has no kernel {name}:")), "{}", refused.because);
+        }
+        run(&mut board, launch(0, Allocation::Buffer)).unwrap();
+    });
+}
+
+#[test]
+fn what_is_no_kernel_of_this_device_is_refused_with_the_file() {
+    with_fake("", EVERYTHING, || {
+        for bytes in ["", "FAKE", "MZ\nnothing_0\n"] {
+            let error = OpenClMachine::open_with(0, given(bytes), Arc::default()).unwrap_err();
+            assert!(matches!(error, OpenClError::NotTaken { .. }), "{error:?}");
+            let error = error.to_string();
+            assert!(error.contains("the kernels of board.aocx: CL_INVALID_BINARY (-42)"), "{error}");
+        }
     });
 }

@@ -1,108 +1,179 @@
 //! Launches and copies through an OpenCL runtime, beside a bare loop in C on the same runtime.
+//!
+//! Both stay in memory and take turns of a few milliseconds: from one minute to the next such a machine, and where the system puts a runtime's
+//! threads, differ by more than what is compared. Each round has processes and memory of its own, for pages lie where they happen to.
 
-use super::{ROUNDS, beside_this_program, row};
-use lanemark_record::{Answer, file};
+use super::row;
+use lanemark_hw::opencl::OpenClMachine;
+use lanemark_machine::{Allocation, Arguments, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// As an argument: what is asked for is taken in this process, which has been given runtimes.
+pub const WITHIN: &str = "runtime-within";
 
 /// Copied at once.
 const BYTES: u64 = 8_000_000;
-/// Eight ways or more share these seconds, and each begins with memory that caches do not hold.
-const COPIES_S: &str = "8";
+const ROUNDS: usize = 9;
+/// Turns of each in a round, and samples in a turn.
+const TURNS: usize = 40;
+const SAMPLES: usize = 10;
+/// Launches of a sample; of copies it has one.
+const LAUNCHES: u64 = 4;
 
-/// `launch_latency` told by finish, and `transfer` to the device by its faster wait, both of the first device: PoCL below `.tools/`, if nobody names runtimes.
+/// A launch told by finish, and a copy to a buffer by either wait, both of the first device: PoCL below `.tools/`, if nobody names runtimes.
 pub fn runtime() {
-    let Some(lanemark) = beside_this_program() else { return };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let (pocl, folder) =
-        (root.join(".tools/pocl"), std::env::temp_dir().join(format!("lanemark-bare-{}", std::process::id())));
-    let is_named = std::env::var_os("OCL_ICD_VENDORS").is_some();
-    if !is_named && !pocl.is_dir() {
+    if std::env::var_os("OCL_ICD_VENDORS").is_some() {
+        return within();
+    }
+    let pocl = root().join(".tools/pocl");
+    if !pocl.is_dir() {
         return println!("{:<66} no runtime: make test-runtimes, or OCL_ICD_VENDORS", "runtime");
     }
-    let libraries = pocl.join("root/usr/lib/x86_64-linux-gnu");
-    if std::fs::create_dir_all(&folder).is_err() {
-        return eprintln!("{} cannot be made", folder.display());
+    let libraries = ("LD_LIBRARY_PATH", pocl.join("root/usr/lib/x86_64-linux-gnu"));
+    let environment = [("OCL_ICD_VENDORS", pocl.join("vendors")), libraries, ("POCL_CACHE_DIR", pocl.join("cache"))];
+    // Libraries are looked for where a process was told to when it began.
+    let done = std::env::current_exe().and_then(|this| Command::new(this).arg(WITHIN).envs(environment).status());
+    match done {
+        Ok(status) if status.success() => {}
+        Ok(status) => eprintln!("runtime: ended with {status}"),
+        Err(error) => eprintln!("runtime: this program cannot be started again: {error}"),
     }
-    let bare = folder.join("bare");
-    let with_runtime = |program: &PathBuf| {
-        let mut command = Command::new(program);
-        command.current_dir(&folder);
-        if !is_named {
-            let vendors = ("OCL_ICD_VENDORS", pocl.join("vendors"));
-            command.envs([vendors, ("LD_LIBRARY_PATH", libraries.clone()), ("POCL_CACHE_DIR", pocl.join("cache"))]);
-        }
-        command
-    };
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All of it, with the runtimes that the environment names.
+pub fn within() {
+    let bare = std::env::temp_dir().join(format!("lanemark-bare-{}", std::process::id()));
+    if let Err(why) = compiled(&bare).and_then(|()| launches(&bare)).and_then(|()| copies(&bare)) {
+        println!("{:<66} {why}", "runtime");
+    }
+    // There is none where the compiler did not make it.
+    let _ = std::fs::remove_file(bare);
+}
+
+/// Linked against whatever loader the environment finds.
+fn compiled(bare: &Path) -> Result<(), String> {
     let mut compile = Command::new("cc");
-    compile.args(["-O2", "-o"]).arg(&bare).arg(root.join("checks/runtimes/bare.c"));
-    // Linked against whatever loader the same variable finds.
+    compile.args(["-O2", "-o"]).arg(bare).arg(root().join("checks/runtimes/bare.c"));
     let searched = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-    let searched = if is_named { searched } else { libraries.display().to_string() };
     compile.args(searched.split(':').filter(|folder| !folder.is_empty()).map(|folder| format!("-L{folder}")));
     compile.args(["-l:libOpenCL.so.1", "-Wl,--allow-shlib-undefined"]);
-    match compile.output() {
-        Ok(done) if done.status.success() => {
-            let of_bare = |arguments: &[&str]| said(with_runtime(&bare).args(arguments))?.trim().parse::<f64>().ok();
-            let of_ours = |arguments: &[&str]| {
-                let mut command = with_runtime(&lanemark);
-                let fixed = ["bench", "--on", "opencl:0", "--json", "--question"];
-                let text = said(command.args(fixed).args(arguments))?;
-                Some(file::from_bytes(text.as_bytes(), Path::new("what lanemark said")).ok()?.answers)
-            };
-            launches(&of_ours, &of_bare);
-            copies(&of_ours, &of_bare);
+    let done = compile.output().map_err(|error| format!("no C compiler: {error}"))?;
+    let said = || format!("not compiled: {}", String::from_utf8_lossy(&done.stderr).trim());
+    if done.status.success() { Ok(()) } else { Err(said()) }
+}
+
+/// The loop in C, which takes samples when it is told to.
+struct Bare {
+    child: Child,
+    ask: ChildStdin,
+    said: BufReader<ChildStdout>,
+}
+
+impl Bare {
+    fn new(bare: &Path, arguments: &[&str]) -> Result<Bare, String> {
+        let mut command = Command::new(bare);
+        command.arg("0").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("the loop in C cannot be started: {error}"))?;
+        let (Some(ask), Some(said)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("the loop in C has no pipes".to_owned());
+        };
+        Ok(Bare { child, ask, said: BufReader::new(said) })
+    }
+
+    /// Nanoseconds of a pass of each sample.
+    fn samples(&mut self, told: Told) -> Result<Vec<f64>, String> {
+        let mut line = String::new();
+        let asked = writeln!(self.ask, "{} {SAMPLES}", told.name()).and_then(|()| self.ask.flush());
+        asked.and_then(|()| self.said.read_line(&mut line)).map_err(|error| format!("the loop in C: {error}"))?;
+        let samples: Vec<f64> = line.split_whitespace().filter_map(|ns| ns.parse().ok()).collect();
+        if samples.len() == SAMPLES { Ok(samples) } else { Err(format!("the loop in C said '{}'", line.trim())) }
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Nanoseconds of a pass of each sample of ours.
+fn samples(machine: &mut OpenClMachine, op: Op, passes: u64) -> Result<Vec<f64>, String> {
+    let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], passes) };
+    let mut samples = Samples::wanted(SAMPLES);
+    machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
+    // Nothing keeps the other from counting what the system disturbed.
+    let disturbed = samples.disturbed.iter().map(|(_, sample, _)| sample);
+    Ok(samples.taken.iter().chain(disturbed).map(|sample| sample.delivered.as_ns() / passes as f64).collect())
+}
+
+/// One after the other, in turns: the median of ours and that of the loop in C.
+fn turns(machine: &mut OpenClMachine, op: &Op, passes: u64, bare: &mut Bare, told: Told) -> Result<[f64; 2], String> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for turn in 0..TURNS {
+        // Neither is always the one that comes second.
+        if turn % 2 == 1 {
+            theirs.append(&mut bare.samples(told)?);
         }
-        Ok(done) => println!("{:<66} not compiled: {}", "runtime", String::from_utf8_lossy(&done.stderr).trim()),
-        Err(error) => println!("{:<66} no C compiler: {error}", "runtime"),
+        ours.append(&mut samples(machine, op.clone(), passes)?);
+        if turn % 2 == 0 {
+            theirs.append(&mut bare.samples(told)?);
+        }
     }
-    if std::fs::remove_dir_all(&folder).is_err() {
-        eprintln!("{} is left behind", folder.display());
-    }
+    Ok([middle(ours), middle(theirs)])
 }
 
-type Ours<'a> = &'a dyn Fn(&[&str]) -> Option<Vec<Answer>>;
-type Bare<'a> = &'a dyn Fn(&[&str]) -> Option<f64>;
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
 
-fn launches(ours: Ours<'_>, bare: Bare<'_>) {
-    let (mut of_ours, mut of_bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+fn opened() -> Result<OpenClMachine, String> {
+    OpenClMachine::open(0, Default::default()).map_err(|error| error.to_string())
+}
+
+fn launches(bare: &Path) -> Result<(), String> {
+    let mut rounds = Vec::new();
+    let launch = Op::Launch(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE });
     for _ in 0..ROUNDS {
-        let answers = ours(&["launch_latency", "--budget", "1"]).unwrap_or_default();
-        let is_alike = |answer: &&Answer| (&*answer.way.through, &*answer.way.access) == ("launch_1", "finish");
-        let latency = answers.iter().find(is_alike).and_then(|answer| answer.latency_ns);
-        let (Some(latency), Some(ns)) = (latency, bare(&["0", "launch"])) else { continue };
-        of_ours.push(latency.median);
-        of_bare.push(ns);
-        ratios.push(latency.median / ns);
+        let mut bare = Bare::new(bare, &["launch", &LAUNCHES.to_string()])?;
+        rounds.push(turns(&mut opened()?, &launch, LAUNCHES, &mut bare, Told::Finish)?);
     }
-    row("runtime: a launch that does nothing and clFinish, ns", of_ours);
-    row("  baseline: a loop in C, ns", of_bare);
+    row("runtime: a launch that does nothing and clFinish, ns", rounds.iter().map(|[ours, _]| *ours).collect());
+    row("  baseline: a loop in C, ns", rounds.iter().map(|[_, bare]| *bare).collect());
+    let ratios = rounds.iter().map(|[ours, bare]| ours / bare).collect();
     row("  ours over baseline, times (wanted: 1.02 at most)", ratios);
+    Ok(())
 }
 
-fn copies(ours: Ours<'_>, bare: Bare<'_>) {
-    let (mut of_ours, mut of_bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    let bytes = BYTES.to_string();
+fn copies(bare: &Path) -> Result<(), String> {
+    let bytes = BYTES as f64;
+    // Rates by either wait, of ours and of the loop in C.
+    let mut rounds = [const { Vec::new() }; Told::ALL.len()];
     for _ in 0..ROUNDS {
-        let answers = ours(&["transfer", "--sizes", &bytes, "--budget", COPIES_S]).unwrap_or_default();
-        let to_buffer = answers.iter().filter(|answer| answer.way.through == "runtime_to_device");
-        let rates = to_buffer.filter_map(|answer| answer.delivered_rate_bytes_per_s);
-        let best = rates.map(|rate| rate.median / 1e9).max_by(f64::total_cmp);
-        let (Some(rate), Some(ns)) = (best, bare(&["0", "copy", &bytes])) else { continue };
-        of_ours.push(rate);
-        of_bare.push(BYTES as f64 / ns);
-        ratios.push(rate * ns / BYTES as f64);
+        let (mut machine, mut bare) = (opened()?, Bare::new(bare, &["copy", "1", &BYTES.to_string()])?);
+        for (rates, told) in rounds.iter_mut().zip(Told::ALL) {
+            let moved = MovedByRuntime { verb: Verb::Store, bytes: BYTES, told, allocation: Allocation::Buffer };
+            let both = turns(&mut machine, &Op::MovedByRuntime(moved), 1, &mut bare, told)?;
+            rates.push(both.map(|ns| bytes / ns));
+        }
     }
-    row("runtime: 8 MB to a buffer, GB/s", of_ours);
-    row("  baseline: a loop in C, the faster of two waits, GB/s", of_bare);
-    row("  ours over baseline, times (wanted: 0.98 at least)", ratios);
-}
-
-fn said(command: &mut Command) -> Option<String> {
-    let done = command.output().ok()?;
-    if !done.status.success() {
-        eprintln!("{}", String::from_utf8_lossy(&done.stderr).trim());
-        return None;
+    for (rates, told) in rounds.iter().zip(Told::ALL) {
+        let what = format!("runtime: 8 MB to a buffer, told by {}, GB/s", told.name());
+        row(&what, rates.iter().map(|[ours, _]| *ours).collect());
+        row("  baseline: a loop in C with the same wait, GB/s", rates.iter().map(|[_, bare]| *bare).collect());
+        row("  ours over baseline, times", rates.iter().map(|[ours, bare]| ours / bare).collect());
     }
-    String::from_utf8(done.stdout).ok()
+    // By round, the better wait of either; both are the better of two, so neither is luckier.
+    let best = |round: usize, who: usize| rounds.iter().map(|rates| rates[round][who]).fold(0.0, f64::max);
+    let ratios = (0..ROUNDS).map(|round| best(round, 0) / best(round, 1)).collect();
+    row("  best wait over best wait, times (wanted: 0.98 at least)", ratios);
+    Ok(())
 }

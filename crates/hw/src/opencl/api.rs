@@ -61,6 +61,8 @@ functions! {
     create_queue: clCreateCommandQueue, clCreateCommandQueue_t;
     release_queue: clReleaseCommandQueue, clReleaseCommandQueue_t;
     create_program: clCreateProgramWithSource, clCreateProgramWithSource_t;
+    create_program_of_binary: clCreateProgramWithBinary, clCreateProgramWithBinary_t;
+    retain_program: clRetainProgram, clRetainProgram_t;
     build_program: clBuildProgram, clBuildProgram_t;
     build_info: clGetProgramBuildInfo, clGetProgramBuildInfo_t;
     release_program: clReleaseProgram, clReleaseProgram_t;

@@ -5,7 +5,7 @@
 use super::OpenClError;
 use super::context::Context;
 use super::device::good;
-use super::memory::At;
+use super::memory::{At, Memory};
 use super::program::Kernel;
 use lanemark_machine::Verb;
 use opencl_sys as cl;
@@ -81,22 +81,22 @@ impl Commands {
         }
     }
 
-    /// Copies between `own` and memory of the device, and waits until that is over.
+    /// Copies between `own` and the start of memory of the device, which has at least as many bytes, and waits until that is over.
     ///
     /// # Errors
-    /// What the runtime said.
-    ///
-    /// # Safety
-    /// Both are there, of at least as many bytes as `own` points to.
-    pub(super) unsafe fn bring(
+    /// What the runtime said, and that the memory is shorter.
+    pub(super) fn bring(
         &self,
         doing: &'static str,
         verb: Verb,
-        own: *mut [u8],
-        device: At,
+        own: &mut [u8],
+        device: &Memory,
     ) -> Result<(), OpenClError> {
-        // SAFETY: the caller vouches for both ends, and the queue is seen empty here.
-        let status = unsafe { self.copy(verb, own.cast(), device, own.len(), cl::CL_TRUE, ptr::null_mut()) };
+        if own.len() > device.len() {
+            return good(doing, cl::CL_INVALID_VALUE);
+        }
+        // SAFETY: both ends have as many bytes, and the queue is seen empty before this returns.
+        let status = unsafe { self.copy(verb, own.as_mut_ptr(), device.at(), own.len(), cl::CL_TRUE, ptr::null_mut()) };
         let finished = self.finish();
         good(doing, status)?;
         good(doing, finished)

@@ -5,6 +5,7 @@
 use super::OpenClError;
 use super::commands::Commands;
 use super::memory::{At, Memory};
+use crate::NoHostMemory;
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use crate::x86::sample::{Ending, Limits, Stamps, stamp_after, stamp_before};
@@ -51,22 +52,16 @@ impl Own {
     fn bytes(&self) -> &[u8] {
         match self {
             Own::Ordinary(buffer) => buffer.bytes(),
-            // SAFETY: the memory is the program's as long as it is there, was written by `bytes_mut`, and no copy is under way.
+            // SAFETY: the memory is the program's as long as it is there, holds zeros at first, and no copy is under way between two calls.
             Own::Lent { start, bytes, .. } => unsafe { std::slice::from_raw_parts(*start, *bytes) },
         }
     }
 
-    fn fill(&mut self, seed: u64) {
+    fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
-            Own::Ordinary(buffer) => pattern::fill(buffer.bytes_mut(), seed),
-            Own::Lent { start, bytes, .. } => {
-                // SAFETY: as for `bytes`; what it holds at first is set to zeros here, before anybody looks at it.
-                let bytes = unsafe {
-                    start.write_bytes(0, *bytes);
-                    std::slice::from_raw_parts_mut(*start, *bytes)
-                };
-                pattern::fill(bytes, seed);
-            }
+            Own::Ordinary(buffer) => buffer.bytes_mut(),
+            // SAFETY: as for `bytes`.
+            Own::Lent { start, bytes, .. } => unsafe { std::slice::from_raw_parts_mut(*start, *bytes) },
         }
     }
 }
@@ -77,13 +72,16 @@ impl Copies {
     /// # Errors
     /// What the runtime or the system said, mostly that memory is short.
     pub(super) fn new(commands: &Arc<Commands>, allocation: Allocation, bytes: usize) -> Result<Copies, OpenClError> {
-        let short = |error: Errno| OpenClError::NoHostMemory { bytes: bytes as u64, because: error.to_string() };
+        let short = |error: Errno| NoHostMemory { bytes: bytes as u64, because: error.to_string() };
         let buffer = || Buffer::new(bytes).map_err(short);
         let context = &commands.context;
         let own = if allocation == Allocation::Host {
             let memory = Memory::new(context, Allocation::Host, bytes)?;
             let At::Address(start) = memory.at() else { return Err(OpenClError::NoFunction("clHostMemAllocINTEL")) };
-            Own::Lent { start: start.cast(), bytes, _memory: memory }
+            let start = start.cast::<u8>();
+            // SAFETY: the runtime gave so many bytes, which are looked at from here on.
+            unsafe { start.write_bytes(0, bytes) };
+            Own::Lent { start, bytes, _memory: memory }
         } else {
             Own::Ordinary(buffer()?)
         };
@@ -105,10 +103,8 @@ impl Copies {
         let (source, stale) = (seed.wrapping_mul(2), seed.wrapping_mul(2).wrapping_add(1));
         let (on_device, own) = if verb == Verb::Store { (stale, source) } else { (source, stale) };
         pattern::fill(self.other.bytes_mut(), on_device);
-        let all = ptr::slice_from_raw_parts_mut(self.other.at(0), self.bytes);
-        // SAFETY: both ends have as many bytes.
-        unsafe { self.commands.bring("filling memory of the device", Verb::Store, all, self.device.at()) }?;
-        self.own.fill(own);
+        self.commands.bring("filling memory of the device", Verb::Store, self.other.bytes_mut(), &self.device)?;
+        pattern::fill(self.own.bytes_mut(), own);
         Ok(())
     }
 
@@ -120,10 +116,9 @@ impl Copies {
         pattern::fill(self.other.bytes_mut(), seed.wrapping_mul(2));
         if verb == Verb::Store {
             // Where nothing comes back, nothing is equal.
-            self.own.fill(seed.wrapping_mul(2).wrapping_add(1));
-            let all = ptr::slice_from_raw_parts_mut(self.own.at(), self.bytes);
-            // SAFETY: both ends have as many bytes.
-            unsafe { self.commands.bring("reading memory of the device back", Verb::Load, all, self.device.at()) }?;
+            pattern::fill(self.own.bytes_mut(), seed.wrapping_mul(2).wrapping_add(1));
+            let own = self.own.bytes_mut();
+            self.commands.bring("reading memory of the device back", Verb::Load, own, &self.device)?;
         }
         let confirmed_bytes = pattern::equal_bytes(self.own.bytes(), self.other.bytes());
         Ok(Confirmed { claimed_bytes: self.bytes as u64, confirmed_bytes })

@@ -142,6 +142,12 @@ impl Id {
         })
     }
 
+    /// Whether it has an extension.
+    pub(super) fn has(self, api: &Api, extension: &str) -> Result<bool, OpenClError> {
+        let all = self.text(api, cl::CL_DEVICE_EXTENSIONS)?;
+        Ok(all.split(' ').any(|name| name == extension))
+    }
+
     /// What the device says in a number of 64 bits: a size, or a set of flags.
     pub(super) fn number(self, api: &Api, what: cl::cl_device_info) -> Result<u64, OpenClError> {
         let mut number = 0_u64;

@@ -1,7 +1,7 @@
 //! Where the timestamps are not written: another processor architecture, another system.
 
-use super::OpenClError;
 use super::device::Device;
+use super::{FinishedKernels, OpenClError};
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -33,6 +33,18 @@ impl OpenClMachine {
     #[must_use]
     pub fn cpus(&self) -> &[usize] {
         match self.never {}
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// As [`open`](OpenClMachine::open).
+    pub fn open_with(
+        number: usize,
+        _kernels: Option<FinishedKernels>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<OpenClMachine, OpenClError> {
+        OpenClMachine::open(number, interrupted)
     }
 }
 

@@ -6,11 +6,11 @@ use super::context::Context;
 use super::device::good;
 use super::memory::Memory;
 use super::program::{Kernel, Program};
+use crate::kernel_source::nothing;
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_machine::{Arguments, Launch, Told};
 use opencl_sys as cl;
 use rustix::io::Errno;
-use std::fmt::Write as _;
 use std::ptr;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Launches {
     /// # Errors
     /// What the runtime said, and [`OpenClError::NotBuilt`].
     pub(super) fn new(context: &Arc<Context>, arguments: Arguments) -> Result<Launches, OpenClError> {
-        let kernel = Program::built(context, &source(arguments.count))?.kernel(c"nothing")?;
+        let kernel = Program::of(context, &nothing(arguments.count))?.kernel()?;
         let given = (0..arguments.count).map(|_| Memory::new(context, arguments.allocation, GIVEN_BYTES));
         Ok(Launches { arguments, kernel, given: given.collect::<Result<_, _>>()? })
     }
@@ -101,27 +101,5 @@ impl Launches {
             }
         }
         commands.launch(&self.kernel, event)
-    }
-}
-
-/// A kernel that takes so many pieces of memory.
-fn source(count: u32) -> String {
-    let mut parameters = String::new();
-    for place in 0..count {
-        let comma = if place == 0 { "" } else { ", " };
-        // Writing to a string succeeds.
-        let _ = write!(parameters, "{comma}__global ulong *a{place}");
-    }
-    format!("__kernel void nothing({}) {{}}\n", if count == 0 { "void" } else { &parameters })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kernel_takes_as_many_pieces_of_memory_as_it_is_given() {
-        assert_eq!(source(0), "__kernel void nothing(void) {}\n");
-        assert_eq!(source(2), "__kernel void nothing(__global ulong *a0, __global ulong *a1) {}\n");
     }
 }

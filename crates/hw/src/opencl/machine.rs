@@ -3,12 +3,12 @@
 #![allow(unsafe_code)]
 
 use super::OpenClError;
-use super::asked::{Asked, Asker};
 use super::device::Device;
-use super::queue::{Computing, Queue};
+use super::finished::FinishedKernels;
+use super::queue::Queue;
 use super::status::Status;
-use super::workers;
 use crate::behind_runtime;
+use crate::behind_runtime::asked::{Asked, Asker};
 use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -71,13 +71,25 @@ impl OpenClMachine {
     /// # Errors
     /// [`OpenClError`]; a runtime that has not come back after two minutes is [`OpenClError::Late`], and keeps a thread.
     pub fn open(number: usize, interrupted: Arc<AtomicBool>) -> Result<OpenClMachine, OpenClError> {
+        OpenClMachine::open_with(number, None, interrupted)
+    }
+
+    /// The same, with kernels that somebody else has built: boards that have no compiler need them.
+    ///
+    /// # Errors
+    /// As for [`open`](OpenClMachine::open), and that the device does not take them.
+    pub fn open_with(
+        number: usize,
+        kernels: Option<FinishedKernels>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<OpenClMachine, OpenClError> {
         let (device, queue) = within(PATIENCE, &interrupted, move || {
             let (mut devices, refused) = Device::all()?;
             if number >= devices.len() {
                 return Err(OpenClError::no_device(number, devices, refused));
             }
             let device = devices.swap_remove(number);
-            let queue = Queue::new(&device)?;
+            let queue = Queue::new(&device, kernels)?;
             Ok((device, queue))
         })?;
         let cpu = Cpu::detected();
@@ -112,7 +124,10 @@ impl OpenClMachine {
     fn asked(&self, plan: &Plan) -> Result<(Asked, usize), Unsupported> {
         let Some(runtime) = &self.facts.runtime else { unreachable!("`open` says what is behind the runtime") };
         let (machine, cores, has_double) = (self.facts.name.as_str(), self.cpus.len(), self.has_double);
-        Asker { machine, cores, runtime, has_double }.asked(plan)
+        let usm = "the extension cl_intel_unified_shared_memory";
+        // Of pieces that are too long the runtime itself says so.
+        let largest_bytes = u64::MAX;
+        Asker { machine, cores, runtime, usm, largest_bytes, has_double }.asked(plan)
     }
 
     /// Takes the samples on a thread of its own; how many were wanted come back, or an error.
@@ -172,7 +187,10 @@ impl Machine for OpenClMachine {
 fn failed(run: &Run<'_>, doing: &str, error: &OpenClError) -> MachineError {
     let machine = run.machine.to_owned();
     let of_this_plan = match error {
-        OpenClError::NoMemory { .. } | OpenClError::NoHostMemory { .. } | OpenClError::NotBuilt { .. } => Some(""),
+        OpenClError::NoMemory { .. }
+        | OpenClError::NoHostMemory(_)
+        | OpenClError::NotBuilt { .. }
+        | OpenClError::NoKernel { .. } => Some(""),
         OpenClError::Refused { status, .. } if status.says_short_of_memory() => Some("; ask for less"),
         _ => None,
     };
@@ -271,33 +289,23 @@ fn compute_with(
     let Numbering::EndingWith(seed) = run.numbering else { return Ok(()) };
     let computing = told.preparing(|| {
         let computing = queue.computing(&compute.work)?;
-        match &mut *computing {
-            Computing::StreamCopy(kernels) => kernels.prepare(seed)?,
-            Computing::Spmv(kernels) => kernels.prepare(seed)?,
-        }
+        computing.prepare(seed)?;
         Ok(computing)
     });
     let computing = computing.map_err(refused)?;
-    let all = match &*computing {
-        Computing::StreamCopy(kernels) => &kernels.workers,
-        Computing::Spmv(kernels) => &kernels.workers,
-    };
+    let workers = computing.workers();
     run.take(
         samples,
         "computing",
         || (),
         |limits, first, passes| {
             told.step();
-            let (stamps, status) = workers::time(all, compute.told, limits, first, passes);
+            let (stamps, status) = workers.timed(compute.told, limits, first, passes);
             called(run, "computing", status)?;
             Ok(stamps)
         },
     )?;
-    let confirmed = told.preparing(|| match computing {
-        Computing::StreamCopy(kernels) => kernels.confirmed(seed),
-        Computing::Spmv(kernels) => kernels.confirmed(),
-    });
-    samples.confirmed = Some(confirmed.map_err(refused)?);
+    samples.confirmed = Some(told.preparing(|| computing.confirmed(seed)).map_err(refused)?);
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub(super) struct Memory {
     context: Arc<Context>,
     at: At,
+    bytes: usize,
 }
 
 /// How it is named.
@@ -72,13 +73,18 @@ impl Memory {
         if status != cl::CL_SUCCESS {
             return Err(context.no_memory(bytes as u64, status));
         }
-        Ok(Memory { context: Arc::clone(context), at })
+        Ok(Memory { context: Arc::clone(context), at, bytes })
     }
 
     /// How it is named.
     #[inline]
     pub(super) fn at(&self) -> At {
         self.at
+    }
+
+    /// How long it is, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes
     }
 }
 

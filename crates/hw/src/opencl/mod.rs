@@ -8,24 +8,22 @@
 //! | `api` | the functions, found in the loader's library when they are first needed |
 //! | `vendors` | which runtimes are installed, and why one of them is not listed |
 //! | `device` | [`Device`]: what there is |
-//! | `kernel` | one for a queue that another library made |
+//! | `finished` | [`FinishedKernels`]: what boards are given that have no compiler |
 //! | `status` | what calls say that fail, by name |
 //! | `context` | a device that is open: how much memory, which extensions |
 //! | `usm`, `ports` | two of those extensions: memory with an address, and memory behind a port that a program chooses |
 //! | `memory`, `program`, `commands` | what everything below is made of: pieces of memory, kernels, queues |
 //! | `launches` | a kernel that does nothing, and what it is given |
 //! | `copies` | memory of the program, memory of the device, and copies between them |
-//! | `workers`, `stream_copy`, `spmv` | kernels that compute, each with a queue of its own |
+//! | `workers` | kernels that compute, each with a queue of its own |
 //! | `queue` | all that is made on one device |
-//! | `asked` | which plans there are, and why another is refused |
 //! | `machine` | [`OpenClMachine`]: opening one, running a plan |
 //!
 //! Verified on: PoCL 3.1 (Debian 12) behind ocl-icd 2.3.1; Intel's runtime for its processors and its emulation of an FPGA, 2025.0.5.
 
 mod api;
 mod device;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(crate) mod kernel;
+mod finished;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
@@ -35,11 +33,9 @@ mod status;
 mod vendors;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod asked;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod commands;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod context;
+pub(crate) mod context;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod copies;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -49,23 +45,21 @@ mod memory;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod ports;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod program;
+pub(crate) mod program;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod queue;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod spmv;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod stream_copy;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod usm;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod workers;
 
 pub use device::Device;
+pub use finished::FinishedKernels;
 pub use machine::OpenClMachine;
 pub use status::Status;
 pub use vendors::{Vendor, vendors};
 
+use crate::NoHostMemory;
 use lanemark_units::format_size;
 use std::path::{Path, PathBuf};
 
@@ -133,13 +127,8 @@ pub enum OpenClError {
         piece_bytes: u64,
     },
     /// The machine has not so much memory for the program.
-    #[error("this machine has no memory for {} of the program: {because}; ask for less, or allow more (ulimit -v)", format_size(*.bytes))]
-    NoHostMemory {
-        /// What was asked for.
-        bytes: u64,
-        /// What the system said.
-        because: String,
-    },
+    #[error(transparent)]
+    NoHostMemory(#[from] NoHostMemory),
     /// A device that is listed cannot be opened.
     #[error(
         "{device} cannot be opened: {doing}: {status}; look whether another program has it, or whether it wants a reset or another bitstream"
@@ -155,6 +144,38 @@ pub enum OpenClError {
     /// The system would not.
     #[error("{0}")]
     System(String),
+    /// A device has no compiler, and was given no kernels.
+    #[error(
+        "{device} builds no kernels ({status}), as boards do whose vendor has a compiler of its own: build what 'lanemark kernels' prints with that, and name the file with --kernels"
+    )]
+    NoCompiler {
+        /// Which.
+        device: String,
+        /// What the runtime said.
+        status: Status,
+    },
+    /// A device does not take the kernels that it was given.
+    #[error(
+        "{device} does not take the kernels of {file}: {status}; they are to be what its vendor's compiler made for this device of what 'lanemark kernels' prints"
+    )]
+    NotTaken {
+        /// Which device.
+        device: String,
+        /// Where they come from.
+        file: String,
+        /// What the runtime said.
+        status: Status,
+    },
+    /// The kernels that a device was given lack one.
+    #[error(
+        "{file} has no kernel {name}: build it again with what 'lanemark kernels' prints, or ask what needs none of it"
+    )]
+    NoKernel {
+        /// Where they come from.
+        file: String,
+        /// Which is wanted.
+        name: String,
+    },
     /// A kernel does not build.
     #[error("the kernel does not build for {device}: {status}\n{log}")]
     NotBuilt {

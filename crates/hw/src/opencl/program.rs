@@ -1,40 +1,109 @@
-//! Kernels, built from their source.
+//! Kernels, built from their source or given as they are.
 
 #![allow(unsafe_code)]
 
 use super::OpenClError;
 use super::context::Context;
 use super::device::{good, text};
+use super::finished::FinishedKernels;
 use super::memory::At;
 use super::status::Status;
+use crate::behind_runtime::workers::Number;
+use crate::kernel_source::KernelSource;
 use opencl_sys as cl;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// A program that is built.
+/// A program that is built, with one kernel that is wanted of it.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     context: Arc<Context>,
     handle: cl::cl_program,
+    name: CString,
+}
+
+/// Such a program, as a device has taken it.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) handle: cl::cl_program,
+    file: String,
+}
+
+impl Given {
+    /// Gives it to the device of this context.
+    ///
+    /// # Errors
+    /// [`OpenClError::NotTaken`].
+    pub(super) fn new(context: &Context, kernels: FinishedKernels) -> Result<Given, OpenClError> {
+        let (api, device) = (context.api, context.id.device);
+        let FinishedKernels { file, bytes } = kernels;
+        let not_taken = |status| OpenClError::NotTaken {
+            device: context.device.clone(),
+            file: file.clone(),
+            status: Status(status),
+        };
+        let (mut status, mut of_device) = (cl::CL_SUCCESS, cl::CL_SUCCESS);
+        let (mut start, len) = (bytes.as_ptr(), bytes.len());
+        // SAFETY: one device, one binary of `len` bytes, which is copied, and a place for what is said of it.
+        let handle = unsafe {
+            let make = api.create_program_of_binary;
+            make(
+                context.handle,
+                1,
+                &raw const device,
+                &raw const len,
+                &raw mut start,
+                &raw mut of_device,
+                &raw mut status,
+            )
+        };
+        if status != cl::CL_SUCCESS {
+            return Err(not_taken(status));
+        }
+        // SAFETY: the program is of this device's context.
+        let built = unsafe { (api.build_program)(handle, 1, &raw const device, ptr::null(), None, ptr::null_mut()) };
+        if of_device != cl::CL_SUCCESS || built != cl::CL_SUCCESS {
+            // SAFETY: it is given back once.
+            unsafe { (api.release_program)(handle) };
+            return Err(not_taken(if of_device == cl::CL_SUCCESS { built } else { of_device }));
+        }
+        Ok(Given { handle, file })
+    }
 }
 
 impl Program {
-    /// Builds it.
+    /// The one with this kernel: that which the device was given, or one that its compiler builds.
     ///
     /// # Errors
     /// What the runtime said, and [`OpenClError::NotBuilt`] with the compiler's words.
-    pub(super) fn built(context: &Arc<Context>, source: &str) -> Result<Program, OpenClError> {
+    pub(crate) fn of(context: &Arc<Context>, source: &KernelSource) -> Result<Program, OpenClError> {
         let (api, device) = (context.api, context.id.device);
-        let (mut text, len) = (source.as_ptr().cast(), source.len());
+        // No name of ours has a zero.
+        let name = CString::new(source.name.as_str()).unwrap_or_default();
+        if let Some(Given { handle, .. }) = context.given {
+            // SAFETY: the program is there as long as the context.
+            good("keeping a program", unsafe { (api.retain_program)(handle) })?;
+            return Ok(Program { context: Arc::clone(context), handle, name });
+        }
+        let (mut text, len) = (source.text.as_ptr().cast(), source.text.len());
         let mut status = cl::CL_SUCCESS;
         // SAFETY: the source has `len` bytes, and is copied.
         let handle = unsafe { (api.create_program)(context.handle, 1, &raw mut text, &raw const len, &raw mut status) };
+        if !context.has_compiler && status != cl::CL_SUCCESS {
+            return Err(OpenClError::NoCompiler { device: context.device.clone(), status: Status(status) });
+        }
         good("giving it a kernel", status)?;
-        let program = Program { context: Arc::clone(context), handle };
+        let program = Program { context: Arc::clone(context), handle, name };
         // SAFETY: the program is of this device's context.
         let built = unsafe { (api.build_program)(handle, 1, &raw const device, ptr::null(), None, ptr::null_mut()) };
-        if built == cl::CL_SUCCESS { Ok(program) } else { Err(program.not_built(built)) }
+        match built {
+            cl::CL_SUCCESS => Ok(program),
+            status if !context.has_compiler => {
+                Err(OpenClError::NoCompiler { device: context.device.clone(), status: Status(status) })
+            }
+            status => Err(program.not_built(status)),
+        }
     }
 
     fn not_built(&self, status: i32) -> OpenClError {
@@ -50,14 +119,18 @@ impl Program {
         }
     }
 
-    /// The kernel of this name, a new one each time: each has its own arguments.
+    /// The kernel, a new one each time: each has its own arguments.
     ///
     /// # Errors
-    /// What the runtime said.
-    pub(super) fn kernel(&self, name: &CStr) -> Result<Kernel, OpenClError> {
+    /// What the runtime said, and [`OpenClError::NoKernel`].
+    pub(crate) fn kernel(&self) -> Result<Kernel, OpenClError> {
         let mut status = cl::CL_SUCCESS;
         // SAFETY: the program is built.
-        let handle = unsafe { (self.context.api.create_kernel)(self.handle, name.as_ptr(), &raw mut status) };
+        let handle = unsafe { (self.context.api.create_kernel)(self.handle, self.name.as_ptr(), &raw mut status) };
+        if let (Some(Given { file, .. }), cl::CL_INVALID_KERNEL_NAME) = (&self.context.given, status) {
+            let name = self.name.to_string_lossy().into_owned();
+            return Err(OpenClError::NoKernel { file: file.clone(), name });
+        }
         good("finding the kernel", status)?;
         Ok(Kernel { context: Arc::clone(&self.context), handle })
     }
@@ -78,7 +151,7 @@ const SHOWN_LINES: usize = 40;
 const SHOWN_BYTES: usize = 4096;
 
 /// The end of a log, where compilers say what was wrong, and before it how much is left out; all of a short one.
-pub(super) fn end_of(log: &str) -> String {
+fn end_of(log: &str) -> String {
     let by_bytes = match log.len().saturating_sub(SHOWN_BYTES) {
         0 => 0,
         from => {
@@ -96,12 +169,20 @@ pub(super) fn end_of(log: &str) -> String {
 
 /// A kernel and what it is given.
 #[derive(Debug)]
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     context: Arc<Context>,
     pub(super) handle: cl::cl_kernel,
 }
 
+// SAFETY: handles may be used from any thread (OpenCL 3.0, section 2.1), and one thread at a time has a kernel.
+unsafe impl Send for Kernel {}
+
 impl Kernel {
+    /// Its handle, which lives as long as this does.
+    pub(crate) fn handle(&self) -> *mut c_void {
+        self.handle.cast()
+    }
+
     /// Gives it memory, which stays as long as the kernel may be launched; the runtime's status.
     #[inline]
     pub(super) fn give(&self, place: u32, at: At) -> i32 {
@@ -121,18 +202,18 @@ impl Kernel {
     ///
     /// # Errors
     /// What the runtime said.
-    pub(super) fn give_number<T: Number>(&self, place: u32, number: T) -> Result<(), OpenClError> {
-        let value = (&raw const number).cast::<c_void>();
-        // SAFETY: the value is there, of its own length, and is copied.
-        let status = unsafe { (self.context.api.kernel_argument)(self.handle, place, size_of::<T>(), value) };
+    pub(super) fn give_number(&self, place: u32, number: Number) -> Result<(), OpenClError> {
+        let give = |value: *const c_void, bytes| {
+            // SAFETY: the value is there, of its own length, and is copied.
+            unsafe { (self.context.api.kernel_argument)(self.handle, place, bytes, value) }
+        };
+        let status = match number {
+            Number::Uint(number) => give((&raw const number).cast(), size_of_val(&number)),
+            Number::Ulong(number) => give((&raw const number).cast(), size_of_val(&number)),
+        };
         good("giving a kernel a number", status)
     }
 }
-
-/// A number as kernels have them.
-pub(super) trait Number: Copy {}
-impl Number for u32 {}
-impl Number for u64 {}
 
 impl Drop for Kernel {
     fn drop(&mut self) {

@@ -7,9 +7,10 @@ use super::commands::Commands;
 use super::context::Context;
 use super::copies::Copies;
 use super::device::Device;
+use super::finished::FinishedKernels;
 use super::launches::Launches;
-use super::spmv::SpmvKernels;
-use super::stream_copy::StreamCopies;
+use super::workers::OpenClWorkers;
+use crate::behind_runtime::computing::Computing;
 use lanemark_compute::Work;
 use lanemark_machine::{Allocation, Arguments};
 use std::sync::Arc;
@@ -22,15 +23,8 @@ pub(super) struct Queue {
     /// Those of one kind and length.
     copies: Option<Copies>,
     /// Those of one work.
-    computing: Option<Computing>,
+    computing: Option<Computing<OpenClWorkers>>,
     pub(super) commands: Arc<Commands>,
-}
-
-/// Kernels that compute.
-#[derive(Debug)]
-pub(super) enum Computing {
-    StreamCopy(StreamCopies),
-    Spmv(SpmvKernels),
 }
 
 // SAFETY: handles may be used from any thread (OpenCL 3.0, section 2.1), addresses of its memory too, and one thread at a time has a queue.
@@ -41,8 +35,8 @@ impl Queue {
     ///
     /// # Errors
     /// [`OpenClError::NotOpened`] with what the runtime said, and [`OpenClError::NotBuilt`].
-    pub(super) fn new(device: &Device) -> Result<Queue, OpenClError> {
-        Queue::of(device).map_err(|error| match error {
+    pub(super) fn new(device: &Device, kernels: Option<FinishedKernels>) -> Result<Queue, OpenClError> {
+        Queue::of(device, kernels).map_err(|error| match error {
             OpenClError::Refused { doing, status } => {
                 OpenClError::NotOpened { device: device.to_string(), doing, status }
             }
@@ -50,8 +44,8 @@ impl Queue {
         })
     }
 
-    fn of(device: &Device) -> Result<Queue, OpenClError> {
-        let context = Context::new(device)?;
+    fn of(device: &Device, kernels: Option<FinishedKernels>) -> Result<Queue, OpenClError> {
+        let context = Context::new(device, kernels)?;
         let commands = Arc::new(Commands::new(&context)?);
         let launches = vec![Launches::new(&context, Arguments::NONE)?];
         Ok(Queue { launches, copies: None, computing: None, commands })
@@ -92,19 +86,14 @@ impl Queue {
     ///
     /// # Errors
     /// What the runtime or the system said.
-    pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing, OpenClError> {
+    pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing<OpenClWorkers>, OpenClError> {
         // What is kept for copies may be much memory.
         self.copies = None;
-        let kept = self.computing.take().filter(|computing| match (computing, work) {
-            (Computing::StreamCopy(kernels), Work::StreamCopy(copy)) => kernels.are_of(copy),
-            (Computing::Spmv(kernels), Work::Spmv(spmv)) => kernels.are_of(spmv),
-            _ => false,
-        });
+        let kept = self.computing.take().filter(|computing| computing.are_of(work));
         let context = &self.commands.context;
-        let computing = match (kept, work) {
-            (Some(computing), _) => computing,
-            (None, Work::StreamCopy(copy)) => Computing::StreamCopy(StreamCopies::new(context, *copy)?),
-            (None, Work::Spmv(spmv)) => Computing::Spmv(SpmvKernels::new(context, spmv)?),
+        let computing = match kept {
+            Some(computing) => computing,
+            None => Computing::new(work, context.ports.count(), |wanted| OpenClWorkers::new(context, &wanted))?,
         };
         Ok(self.computing.insert(computing))
     }

@@ -11,7 +11,7 @@ pub struct Status(pub i32);
 pub(super) const NO_PLATFORM: i32 = -1001;
 
 /// Names of what calls that are made here may say (OpenCL 3.0, the list of errors of each call).
-const NAMES: [(i32, &str); 29] = [
+const NAMES: [(i32, &str); 31] = [
     (cl::CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"),
     (cl::CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"),
     (cl::CL_COMPILER_NOT_AVAILABLE, "CL_COMPILER_NOT_AVAILABLE"),
@@ -29,6 +29,8 @@ const NAMES: [(i32, &str); 29] = [
     (cl::CL_INVALID_QUEUE_PROPERTIES, "CL_INVALID_QUEUE_PROPERTIES"),
     (cl::CL_INVALID_COMMAND_QUEUE, "CL_INVALID_COMMAND_QUEUE"),
     (cl::CL_INVALID_MEM_OBJECT, "CL_INVALID_MEM_OBJECT"),
+    (cl::CL_INVALID_BINARY, "CL_INVALID_BINARY"),
+    (cl::CL_INVALID_BUILD_OPTIONS, "CL_INVALID_BUILD_OPTIONS"),
     (cl::CL_INVALID_PROGRAM, "CL_INVALID_PROGRAM"),
     (cl::CL_INVALID_PROGRAM_EXECUTABLE, "CL_INVALID_PROGRAM_EXECUTABLE"),
     (cl::CL_INVALID_KERNEL_NAME, "CL_INVALID_KERNEL_NAME"),

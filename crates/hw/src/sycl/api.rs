@@ -5,7 +5,11 @@
 #![allow(unsafe_code)]
 
 use super::SyclError;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use crate::x86::sample::{Ending, Stamps};
 use libloading::Library;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use rustix::io::Errno;
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::sync::OnceLock;
@@ -14,11 +18,17 @@ use std::sync::OnceLock;
 const VARIABLE: &str = "LANEMARK_SYCL";
 const NAME: &str = "liblanemark_sycl.so";
 /// The shim that this program was written for.
-const SHIM: u32 = 1;
+const SHIM: u32 = 2;
 
 /// What the shim calls a queue with all that belongs to it.
 #[repr(C)]
 pub(super) struct Handle {
+    _opaque: [u8; 0],
+}
+
+/// And kernels with queues of their own.
+#[repr(C)]
+pub(super) struct Workers {
     _opaque: [u8; 0],
 }
 
@@ -32,6 +42,13 @@ impl Said {
     /// What a call came to that gave `status`.
     pub(super) fn good(&self, doing: &'static str, status: i32) -> Result<(), SyclError> {
         if status == 0 { Ok(()) } else { Err(SyclError::Refused { doing, said: text(&self.0) }) }
+    }
+
+    /// A sample that was taken, if no call in it failed.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    pub(super) fn over(&self, stamps: Stamps, doing: &'static str) -> Result<Stamps, SyclError> {
+        self.good(doing, i32::from(stamps.ending == Ending::Failed(Errno::IO)))?;
+        Ok(stamps)
     }
 }
 
@@ -121,6 +138,11 @@ functions! {
     copies: "lanemark_sycl_copies", fn(*mut Handle, usize, i32, *mut *mut c_void, *mut Said) -> i32;
     copy: "lanemark_sycl_copy", fn(*mut Handle, u32, u32, *mut u8, *mut Said) -> i32;
     failed: "lanemark_sycl_failed", fn(*mut Handle, *mut Said) -> i32;
+    workers: "lanemark_sycl_workers", fn(*mut Handle, *mut *mut Workers, *mut Said) -> i32;
+    no_workers: "lanemark_sycl_no_workers", fn(*mut Workers);
+    worker: "lanemark_sycl_worker", fn(*mut Workers, *mut c_void, *const usize, usize, *const u64, *const u8, usize, *mut Said) -> i32;
+    bring: "lanemark_sycl_bring", fn(*mut Workers, usize, usize, u32, *mut u8, usize, *mut Said) -> i32;
+    compute: "lanemark_sycl_compute", fn(*mut Workers, u32, *mut Said) -> i32;
 }
 
 impl fmt::Debug for Api {

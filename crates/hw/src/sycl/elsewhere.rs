@@ -1,6 +1,7 @@
 //! Where the timestamps are not written: another processor architecture, another system.
 
 use super::SyclError;
+use crate::opencl::FinishedKernels;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,6 +21,18 @@ impl SyclMachine {
     pub fn open(_number: usize, _interrupted: Arc<AtomicBool>) -> Result<SyclMachine, SyclError> {
         let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
         Err(SyclError::System(format!("its timestamps are written for x86-64 Linux, and this is {arch} {os}")))
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// As [`open`](SyclMachine::open).
+    pub fn open_with(
+        number: usize,
+        _kernels: Option<FinishedKernels>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<SyclMachine, SyclError> {
+        SyclMachine::open(number, interrupted)
     }
 }
 

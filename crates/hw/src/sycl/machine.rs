@@ -2,8 +2,10 @@
 
 use super::SyclError;
 use super::device::Device;
-use super::queue::Queue;
+use super::queue::{MEMORY_PORTS, Queue};
 use crate::behind_runtime;
+use crate::behind_runtime::asked::{Asked, Asker};
+use crate::opencl::FinishedKernels;
 use crate::patience::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -11,11 +13,7 @@ use crate::x86::pin::allowed_cpus;
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
-use lanemark_machine::{
-    Allocation, Arguments, Facts, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, RuntimeFacts, Samples,
-    Unsupported,
-};
-use lanemark_units::format_size;
+use lanemark_machine::{Allocation, Facts, Machine, MachineError, Plan, RuntimeFacts, Samples, Unsupported};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,9 +22,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// - **Plans, times, timeout, dropped:** those of [`OpenClMachine`](crate::opencl::OpenClMachine), by the calls of SYCL: a launch is
 ///   `queue.submit`, and then `event.wait` or `queue.wait`. What a kernel is given is an accessor of a buffer, made for each launch as a program
 ///   makes it, or an address.
+/// - **Kernels that compute:** those of OpenCL, each launched through accessors of its arrays on a queue of its own; a program chooses no port.
 /// - **Copies:** a buffer's by an accessor and `handler.copy`, an address's by `queue.memcpy`. No call of SYCL returns when the program may use
 ///   its own memory again and the copy is not over: a sample's two times are the same.
-/// - **Confirmed:** of copies, how many bytes of the last one were where it was to bring them; they differ from run to run.
+/// - **Confirmed:** of copies, how many bytes of the last one were where it was to bring them; of kernels that compute, how many bytes of
+///   results were right. They differ from run to run.
 ///
 /// ```no_run
 /// use lanemark_hw::sycl::SyclMachine;
@@ -41,6 +41,8 @@ pub struct SyclMachine {
     facts: Facts,
     /// Bytes of one piece of the device's memory.
     largest_bytes: u64,
+    /// Whether kernels may compute with numbers of 64 bits.
+    has_double: bool,
     /// The system's numbers of the cores a plan may name.
     cpus: Vec<usize>,
     timer: Timer,
@@ -58,20 +60,34 @@ impl SyclMachine {
     /// # Errors
     /// [`SyclError`]; a runtime that has not come back after two minutes is [`SyclError::Late`], and keeps a thread.
     pub fn open(number: usize, interrupted: Arc<AtomicBool>) -> Result<SyclMachine, SyclError> {
+        SyclMachine::open_with(number, None, interrupted)
+    }
+
+    /// The same, with kernels that somebody else has built: boards that have no compiler need them.
+    ///
+    /// # Errors
+    /// As for [`open`](SyclMachine::open), and that the device does not take them.
+    pub fn open_with(
+        number: usize,
+        kernels: Option<FinishedKernels>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<SyclMachine, SyclError> {
         let (device, queue) = within(PATIENCE, &interrupted, move || {
             let mut devices = Device::all()?;
             if number >= devices.len() {
                 return Err(SyclError::NoDevice { number, devices });
             }
             let device = devices.swap_remove(number);
-            let queue = Queue::new(&device)?;
+            let queue = Queue::new(&device, kernels)?;
             Ok((device, queue))
         })?;
         let cpu = Cpu::detected();
+        let has_double = queue.has_double();
         let cpus = allowed_cpus().map_err(|error| SyclError::System(error.to_string()))?;
         Ok(SyclMachine {
             facts: facts(&device, cpus.len()),
             largest_bytes: device.largest_bytes.min(device.memory_bytes),
+            has_double,
             cpus,
             timer: Timer::checked(cpu.tsc_hz),
             queue: Arc::new(Mutex::new(queue)),
@@ -83,71 +99,12 @@ impl SyclMachine {
 
     /// What a plan asks the runtime for, and the core that is to call for it.
     fn asked(&self, plan: &Plan) -> Result<(Asked, usize), Unsupported> {
-        let refused = |what: &str, because: String| Unsupported {
-            what: what.to_owned(),
-            machine: self.facts.name.clone(),
-            because,
-        };
-        let one = |because: &str| refused("the plan", because.to_owned());
-        let [lane] = plan.lanes.as_slice() else { return Err(one("one thread calls its runtime")) };
-        let asked = match lane.body.as_slice() {
-            [Op::Launch(launch)] => Asked::Launch(*launch),
-            [Op::MovedByRuntime(moved)] => Asked::Moved(*moved),
-            [Op::Compute(_)] => return Err(one("its kernels do nothing: without a SYCL compiler there are no others")),
-            _ => {
-                let because = "it is a queue and no function of PCIe: it launches and copies, one of these, and nothing can be loaded or stored there";
-                return Err(one(because));
-            }
-        };
-        if !plan.before.is_empty() {
-            return Err(one("nothing goes before"));
-        }
-        let allocations = self.facts.runtime.as_ref().map_or(&[][..], |runtime| &runtime.allocations);
-        let has = |allocation| allocations.contains(&allocation);
-        match asked {
-            Asked::Launch(Launch { kernels, .. }) if kernels == 0 || kernels > Launch::MOST_KERNELS => {
-                let because = format!("launches between two waits are 1 to {}", Launch::MOST_KERNELS);
-                return Err(refused(&format!("{kernels} launches"), because));
-            }
-            Asked::Launch(Launch { arguments: Arguments { count, .. }, .. }) if count > Arguments::MOST => {
-                let because = format!("kernels are given at most {}", Arguments::MOST);
-                return Err(refused(&format!("a kernel with {count} arguments"), because));
-            }
-            Asked::Launch(Launch { arguments: Arguments { count: 1.., allocation }, .. })
-                if !has(allocation) || !matches!(allocation, Allocation::Buffer | Allocation::Device) =>
-            {
-                let because = format!("its kernels are given {}", words(allocations, false));
-                return Err(refused(&format!("a kernel that is given memory as {allocation}"), because));
-            }
-            Asked::Moved(MovedByRuntime { allocation, .. }) if !has(allocation) => {
-                let because = format!("its memory is {}", words(allocations, true));
-                return Err(refused(&format!("memory as {allocation}"), because));
-            }
-            Asked::Moved(MovedByRuntime { bytes, .. }) if bytes == 0 || bytes > MovedByRuntime::MOST_BYTES => {
-                let because = format!("a copy is of 1 B to {}", format_size(MovedByRuntime::MOST_BYTES));
-                return Err(refused(&format!("a copy of {bytes} B"), because));
-            }
-            Asked::Moved(MovedByRuntime { bytes, .. }) if bytes > self.largest_bytes => {
-                let because = format!("a piece of its memory has at most {} B", self.largest_bytes);
-                return Err(refused(&format!("a copy of {bytes} B"), because));
-            }
-            _ => {}
-        }
-        if plan.passes == 0 {
-            return Err(one("it has no pass"));
-        }
-        let core = lane.core as usize;
-        if core >= self.cpus.len() {
-            return Err(refused(&format!("core {core}"), format!("this program may use {}", self.cpus.len())));
-        }
-        Ok((asked, core))
+        let Some(runtime) = &self.facts.runtime else { unreachable!("`open` says what is behind the runtime") };
+        let (machine, cores) = (self.facts.name.as_str(), self.cpus.len());
+        let usm = "the aspects usm_device_allocations and usm_host_allocations";
+        let (largest_bytes, has_double) = (self.largest_bytes, self.has_double);
+        Asker { machine, cores, runtime, usm, largest_bytes, has_double }.asked(plan)
     }
-}
-
-/// These kinds of memory, in words; `all`, or those that a kernel can be given.
-fn words(allocations: &[Allocation], all: bool) -> String {
-    let given = |allocation: &&Allocation| all || matches!(allocation, Allocation::Buffer | Allocation::Device);
-    allocations.iter().filter(given).map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl Machine for SyclMachine {
@@ -184,7 +141,7 @@ impl Machine for SyclMachine {
                 interrupted: &interrupted,
                 numbering: Numbering::EndingWith(runs),
             };
-            asked.take(&mut queue, &run, runs, &mut samples, told)?;
+            take(asked, &mut queue, &run, runs, &mut samples, told)?;
             Ok(samples)
         })?;
         samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
@@ -192,69 +149,88 @@ impl Machine for SyclMachine {
     }
 }
 
-/// What a pass is.
-#[derive(Clone, Copy, Debug)]
-enum Asked {
-    Launch(Launch),
-    Moved(MovedByRuntime),
+/// What goes wrong with a plan: what cannot be had for it can be had for a smaller one.
+#[derive(Debug)]
+struct Broken<'a> {
+    machine: &'a str,
+    what: &'a str,
 }
 
-impl Asked {
-    /// Takes samples of it; counts what it has got done in `told`.
-    fn take(
-        self,
-        queue: &mut Queue,
-        run: &Run<'_>,
-        seed: u64,
-        samples: &mut Samples,
-        told: &Progress,
-    ) -> Result<(), MachineError> {
-        let what = match self {
-            Asked::Launch(launch) => format!("a launch with {} arguments", launch.arguments.count),
-            Asked::Moved(moved) => format!("a copy of {} B as {}", moved.bytes, moved.allocation),
-        };
-        let broken = |error: SyclError| {
-            let machine = run.machine.to_owned();
-            if let SyclError::NoHostMemory { .. } = error {
-                return Unsupported { what: what.clone(), machine, because: error.to_string() }.into();
-            }
-            MachineError::Device { what: format!("{machine}: {what}: {error}"), machine }
-        };
-        let prepared = told.preparing(|| match self {
-            Asked::Launch(launch) => queue.ready(launch),
-            Asked::Moved(moved) => queue.room(moved),
-        });
-        // What cannot be had for this plan can be had for a smaller one.
-        prepared.map_err(|error| Unsupported {
-            what: what.clone(),
-            machine: run.machine.to_owned(),
-            because: error.to_string(),
-        })?;
-        if let Asked::Moved(moved) = self {
-            told.preparing(|| queue.prepare(moved.verb, seed)).map_err(broken)?;
-        }
-        let doing = match self {
-            Asked::Launch(_) => "launching kernels",
-            Asked::Moved(_) => "copying to a device or from it",
-        };
-        run.take(
-            samples,
-            doing,
-            || (),
-            |limits, first, passes| {
-                told.step();
-                let stamps = match self {
-                    Asked::Launch(launch) => queue.launches(launch, limits, first, passes),
-                    Asked::Moved(moved) => queue.copies(moved, limits, first, passes),
-                };
-                stamps.map_err(broken)
-            },
-        )?;
-        if let Asked::Moved(moved) = self {
-            samples.confirmed = Some(told.preparing(|| queue.confirmed(moved.verb, seed)).map_err(broken)?);
-        }
-        Ok(())
+impl Broken<'_> {
+    fn before(&self, error: SyclError) -> MachineError {
+        let (what, machine) = (self.what.to_owned(), self.machine.to_owned());
+        Unsupported { what, machine, because: error.to_string() }.into()
     }
+
+    fn amid(&self, error: SyclError) -> MachineError {
+        let (what, machine) = (self.what, self.machine.to_owned());
+        if let SyclError::NoHostMemory(_) = error {
+            return self.before(error);
+        }
+        MachineError::Device { what: format!("{machine}: {what}: {error}"), machine }
+    }
+}
+
+/// Takes samples of what is asked; counts what it has got done in `told`.
+fn take(
+    asked: Asked,
+    queue: &mut Queue,
+    run: &Run<'_>,
+    seed: u64,
+    samples: &mut Samples,
+    told: &Progress,
+) -> Result<(), MachineError> {
+    let what = match &asked {
+        Asked::Launch(launch) => format!("a launch with {} arguments", launch.arguments.count),
+        Asked::Moved(moved) => format!("a copy of {} B as {}", moved.bytes, moved.allocation),
+        Asked::Compute(_) => "kernels that compute".to_owned(),
+    };
+    let broken = Broken { machine: run.machine, what: &what };
+    let amid = |error| broken.amid(error);
+    match asked {
+        Asked::Launch(launch) => {
+            told.preparing(|| queue.ready(launch)).map_err(|error| broken.before(error))?;
+            run.take(
+                samples,
+                "launching kernels",
+                || (),
+                |limits, first, passes| {
+                    told.step();
+                    queue.launches(launch, limits, first, passes).map_err(amid)
+                },
+            )?;
+        }
+        Asked::Moved(moved) => {
+            told.preparing(|| queue.room(moved)).map_err(|error| broken.before(error))?;
+            told.preparing(|| queue.prepare(moved.verb, seed)).map_err(amid)?;
+            run.take(
+                samples,
+                "copying to a device or from it",
+                || (),
+                |limits, first, passes| {
+                    told.step();
+                    queue.copies(moved, limits, first, passes).map_err(amid)
+                },
+            )?;
+            samples.confirmed = Some(told.preparing(|| queue.confirmed(moved.verb, seed)).map_err(amid)?);
+        }
+        Asked::Compute(compute) => {
+            let computing = told.preparing(|| queue.computing(&compute.work)).map_err(|error| broken.before(error))?;
+            told.preparing(|| computing.prepare(seed)).map_err(amid)?;
+            let workers = computing.workers();
+            run.take(
+                samples,
+                "computing",
+                || (),
+                |limits, first, passes| {
+                    told.step();
+                    workers.timed(compute.told, limits, first, passes).map_err(amid)
+                },
+            )?;
+            samples.confirmed = Some(told.preparing(|| computing.confirmed(seed)).map_err(amid)?);
+        }
+    }
+    Ok(())
 }
 
 fn facts(device: &Device, cpus: usize) -> Facts {
@@ -266,8 +242,9 @@ fn facts(device: &Device, cpus: usize) -> Facts {
         kind: device.kind,
         is_emulated: device.is_emulated,
         allocations,
-        memory_ports: 1,
-        computes: false,
+        memory_ports: MEMORY_PORTS,
+        // What it could not build the kernels of, it could not have been opened with.
+        computes: true,
     };
     behind_runtime::facts(format!("sycl:{}", device.number), device.described(), cpus, runtime)
 }

@@ -1,8 +1,8 @@
 //! Devices behind a SYCL runtime: the same questions as behind an OpenCL one, by the calls of a C++ program.
 //!
 //! SYCL is a library of C++, and has no names that C or Rust could call. Between it and us is a shim of one file (`shim.cpp`), which `make
-//! runtimes` compiles; it is looked for when a device is first asked for, and nothing is linked. What is launched does nothing, and is built
-//! through OpenCL: so devices of other backends are listed and not asked.
+//! runtimes` compiles; it is looked for when a device is first asked for, and nothing is linked. Kernels are built through OpenCL, from the same
+//! source as behind it, for there is no SYCL compiler in packages: so devices of other backends are listed and not asked.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -10,6 +10,7 @@
 //! | `api` | those functions, found in the shim when they are first needed |
 //! | `device` | [`Device`]: what there is |
 //! | `queue` | its queue: what is launched and copied through it |
+//! | `workers` | kernels that compute, each with a queue of its own |
 //! | `machine` | [`SyclMachine`]: opening one, running a plan |
 //!
 //! Verified on: libsycl 8.0 of oneAPI 2025.0.5, on PoCL 3.1 (Debian 12) and on Intel's OpenCL for processors and its FPGA emulation, 2025.0.5.
@@ -23,10 +24,12 @@ mod machine;
 mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod queue;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod workers;
 
+use crate::NoHostMemory;
 use crate::opencl::{OpenClError, Vendor};
 pub use device::Device;
-use lanemark_units::format_size;
 pub use machine::SyclMachine;
 use std::fmt;
 
@@ -85,13 +88,8 @@ pub enum SyclError {
         said: String,
     },
     /// The machine has not so much memory for the program.
-    #[error("this machine has no memory for {} of the program: {because}; ask for less, or allow more (ulimit -v)", format_size(*.bytes))]
-    NoHostMemory {
-        /// What was asked for.
-        bytes: u64,
-        /// What the system said.
-        because: String,
-    },
+    #[error(transparent)]
+    NoHostMemory(#[from] NoHostMemory),
     /// The system would not.
     #[error("{0}")]
     System(String),

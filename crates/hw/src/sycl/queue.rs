@@ -5,24 +5,34 @@
 use super::SyclError;
 use super::api::{Api, Handle, Said};
 use super::device::Device;
-use crate::opencl::kernel::{Kernel, release_context};
+use super::workers::SyclWorkers;
+use crate::NoHostMemory;
+use crate::behind_runtime::computing::Computing;
+use crate::kernel_source::nothing;
+use crate::opencl::FinishedKernels;
+use crate::opencl::context::Context;
+use crate::opencl::program::{Kernel, Program};
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use crate::x86::sample::{Limits, Stamps, timed};
+use lanemark_compute::Work;
 use lanemark_machine::{Allocation, Arguments, Confirmed, Launch, MovedByRuntime, Told, Verb};
 use rustix::io::Errno;
-use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
+
+/// A program chooses no port: properties of accessors that name one are for kernels of a SYCL compiler.
+pub(super) const MEMORY_PORTS: u32 = 1;
 
 /// An in-order queue, and what it was given so far.
 #[derive(Debug)]
 pub(super) struct Queue {
+    /// Those of one work; before the handle, which their queues do not need.
+    computing: Option<Computing<SyclWorkers>>,
     api: Api,
     handle: *mut Handle,
-    /// Of OpenCL, as long as the handle lives.
-    context: *mut c_void,
-    device: *mut c_void,
-    name: String,
+    /// Of OpenCL, below it.
+    context: Arc<Context>,
     /// By how many arguments they have.
     kernels: [Option<Kernel>; Arguments::MOST as usize + 1],
     copies: Option<Copies>,
@@ -79,25 +89,45 @@ impl Queue {
     ///
     /// # Errors
     /// [`SyclError::OtherBackend`], and what SYCL said.
-    pub(super) fn new(device: &Device) -> Result<Queue, SyclError> {
+    pub(super) fn new(device: &Device, kernels: Option<FinishedKernels>) -> Result<Queue, SyclError> {
         if !device.is_opencl {
             return Err(SyclError::OtherBackend(device.to_string()));
         }
         let (api, mut said) = (Api::loaded()?, Said::NOTHING);
-        let mut queue = Queue {
-            api,
-            handle: ptr::null_mut(),
-            context: ptr::null_mut(),
-            device: ptr::null_mut(),
-            name: device.to_string(),
-            kernels: [const { None }; Arguments::MOST as usize + 1],
-            copies: None,
-        };
-        let Queue { handle, context, device: id, .. } = &mut queue;
+        let (mut handle, mut context, mut id) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         // SAFETY: each is a place for one handle.
-        let status = unsafe { (api.open)(device.number, handle, context, id, &raw mut said) };
+        let status =
+            unsafe { (api.open)(device.number, &raw mut handle, &raw mut context, &raw mut id, &raw mut said) };
         said.good("making a queue", status)?;
-        Ok(queue)
+        // SAFETY: the shim gave both, and a hold of the context with it.
+        let context = unsafe { Context::lent(context, id, device.to_string(), kernels) };
+        if context.is_err() {
+            // SAFETY: it is given back once.
+            unsafe { (api.close)(handle) };
+        }
+        let kernels = [const { None }; Arguments::MOST as usize + 1];
+        Ok(Queue { computing: None, api, handle, context: context?, kernels, copies: None })
+    }
+
+    /// Whether its kernels may compute with numbers of 64 bits.
+    pub(super) fn has_double(&self) -> bool {
+        self.context.has_double
+    }
+
+    /// Kernels of this work, with their arrays.
+    ///
+    /// # Errors
+    /// What SYCL, OpenCL or the system said.
+    pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing<SyclWorkers>, SyclError> {
+        let kept = self.computing.take().filter(|computing| computing.are_of(work));
+        let computing = match kept {
+            Some(computing) => computing,
+            None => Computing::new(work, MEMORY_PORTS, |wanted| {
+                // SAFETY: the handle is the queue's, and lives.
+                unsafe { SyclWorkers::new(self.api, self.handle, &self.context, &wanted) }
+            })?,
+        };
+        Ok(self.computing.insert(computing))
     }
 
     /// Makes what a launch takes, before the first of them.
@@ -108,8 +138,7 @@ impl Queue {
         let Arguments { count, allocation } = launch.arguments;
         let mut said = Said::NOTHING;
         if let Some(place @ None) = self.kernels.get_mut(count as usize) {
-            // SAFETY: the handles are those of the queue.
-            let kernel = unsafe { Kernel::of_nothing(self.context, self.device, &self.name, count) }?;
+            let kernel = Program::of(&self.context, &nothing(count))?.kernel()?;
             // SAFETY: the kernel is kept as long as the queue.
             let status = unsafe { (self.api.kernel)(self.handle, count, kernel.handle(), &raw mut said) };
             said.good("giving it a kernel", status)?;
@@ -189,7 +218,7 @@ impl Queue {
         let own = if allocation == Allocation::Host {
             Own::Given(given.cast(), bytes)
         } else {
-            let short = |error: Errno| SyclError::NoHostMemory { bytes: bytes as u64, because: error.to_string() };
+            let short = |error: Errno| NoHostMemory { bytes: bytes as u64, because: error.to_string() };
             Own::Ordinary(Buffer::new(bytes).map_err(short)?)
         };
         Ok(Copies { bytes, allocation, own })
@@ -245,7 +274,7 @@ impl Queue {
             pattern::fill(own.bytes_mut(), seed.wrapping_mul(2).wrapping_add(1));
             self.once(Verb::Load, at, "reading memory of the device back")?;
         }
-        let short = |error: Errno| SyclError::NoHostMemory { bytes: bytes as u64, because: error.to_string() };
+        let short = |error: Errno| NoHostMemory { bytes: bytes as u64, because: error.to_string() };
         let mut wanted = Buffer::new(bytes).map_err(short)?;
         pattern::fill(wanted.bytes_mut(), seed.wrapping_mul(2));
         let found =
@@ -263,7 +292,7 @@ impl Queue {
 
     /// A sample that was taken, if nothing went wrong in it.
     fn over(&self, stamps: Stamps, said: &Said, doing: &'static str) -> Result<Stamps, SyclError> {
-        said.good(doing, i32::from(stamps.ending == crate::x86::sample::Ending::Failed(Errno::IO)))?;
+        let stamps = said.over(stamps, doing)?;
         self.failed(doing)?;
         Ok(stamps)
     }
@@ -271,13 +300,8 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        if self.handle.is_null() {
-            return;
-        }
-        // SAFETY: each is given back once; kernels have a hold of their own there, and here.
-        unsafe {
-            (self.api.close)(self.handle);
-            release_context(self.context);
-        }
+        self.computing = None;
+        // SAFETY: it is given back once; kernels have a hold of their own there, and here.
+        unsafe { (self.api.close)(self.handle) };
     }
 }

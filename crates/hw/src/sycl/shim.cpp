@@ -87,6 +87,69 @@ struct LanemarkSyclQueue {
 
 namespace {
 
+// A kernel with its arguments, and a queue of its own: failures are thrown by whoever waits.
+struct Worker {
+    struct Number {
+        std::uint64_t value;
+        bool is_long;
+    };
+    sycl::queue queue;
+    cl_command_queue below;
+    sycl::kernel kernel;
+    std::vector<Bytes> arrays;
+    std::vector<Number> numbers;
+
+    Worker(const sycl::context &context, const sycl::device &device, const sycl::kernel &kernel)
+        : queue(
+              context,
+              device,
+              [](sycl::exception_list all) {
+                  for (const std::exception_ptr &one : all) std::rethrow_exception(one);
+              },
+              sycl::property::queue::in_order{}),
+          below(sycl::get_native<sycl::backend::opencl>(queue)), kernel(kernel) {}
+    Worker(const Worker &) = delete;
+    ~Worker() { clReleaseCommandQueue(below); }
+
+    sycl::event submitted() {
+        return queue.submit([&](sycl::handler &handler) {
+            int place = 0;
+            for (Bytes &array : arrays) {
+                auto accessor = array.get_access<sycl::access::mode::read_write>(handler);
+                handler.set_arg(place++, accessor);
+            }
+            for (const Number &number : numbers) {
+                if (number.is_long)
+                    handler.set_arg(place++, number.value);
+                else
+                    handler.set_arg(place++, static_cast<std::uint32_t>(number.value));
+            }
+            handler.single_task(kernel);
+        });
+    }
+
+    // Without it nobody begins before he is waited for, and all would be one after the other.
+    void flush() {
+        if (int status = clFlush(below)) throw std::runtime_error("clFlush: status " + std::to_string(status));
+    }
+};
+
+} // namespace
+
+extern "C" {
+
+struct LanemarkSyclWorkers {
+    sycl::context context;
+    sycl::device device;
+    std::vector<std::unique_ptr<Worker>> all;
+    std::vector<sycl::event> events;
+
+    explicit LanemarkSyclWorkers(const sycl::queue &queue) : context(queue.get_context()), device(queue.get_device()) {}
+};
+}
+
+namespace {
+
 template <typename F> int guarded(LanemarkSyclSaid *said, F &&body) noexcept {
     try {
         body();
@@ -125,7 +188,7 @@ sycl::event submitted(LanemarkSyclQueue *queue, std::size_t arguments, int alloc
 extern "C" {
 
 // Counts up with every change of what is below; it is compared before anything else is called.
-std::uint32_t lanemark_sycl_shim() { return 1; }
+std::uint32_t lanemark_sycl_shim() { return 2; }
 
 // The SYCL that this was compiled against.
 const char *lanemark_sycl_version() {
@@ -257,6 +320,68 @@ int lanemark_sycl_failed(LanemarkSyclQueue *queue, LanemarkSyclSaid *said) {
         if (!queue->failure) return;
         std::string failure = *std::exchange(queue->failure, std::nullopt);
         throw std::runtime_error(failure);
+    });
+}
+
+// A set of kernels on the device of a queue, empty at first; it does not need the queue any more.
+int lanemark_sycl_workers(LanemarkSyclQueue *queue, LanemarkSyclWorkers **workers, LanemarkSyclSaid *said) {
+    return guarded(said, [&] { *workers = new LanemarkSyclWorkers(queue->queue); });
+}
+
+void lanemark_sycl_no_workers(LanemarkSyclWorkers *workers) {
+    LanemarkSyclSaid said;
+    for (auto &worker : workers->all) guarded(&said, [&] { worker->queue.wait(); });
+    guarded(&said, [&] { delete workers; });
+}
+
+// One kernel more, of OpenCL: first arrays of these lengths, then numbers of 4 or 8 bytes; the caller keeps its own hold of it.
+int lanemark_sycl_worker(
+    LanemarkSyclWorkers *workers, void *kernel, const std::size_t *lengths, std::size_t arrays, const std::uint64_t *numbers,
+    const std::uint8_t *bytes, std::size_t count, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        auto native = sycl::make_kernel<sycl::backend::opencl>(static_cast<cl_kernel>(kernel), workers->context);
+        auto made = std::make_unique<Worker>(workers->context, workers->device, native);
+        for (std::size_t n = 0; n < arrays; ++n) made->arrays.emplace_back(sycl::range<1>(lengths[n]));
+        for (std::size_t n = 0; n < count; ++n) made->numbers.push_back({numbers[n], bytes[n] == 8});
+        workers->all.push_back(std::move(made));
+    });
+}
+
+// Copies `bytes` bytes between `own` and the start of an array, and waits.
+int lanemark_sycl_bring(
+    LanemarkSyclWorkers *workers, std::size_t worker, std::size_t array, std::uint32_t to_device, std::uint8_t *own, std::size_t bytes,
+    LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        Worker &one = *workers->all.at(worker);
+        Bytes &buffer = one.arrays.at(array);
+        if (bytes > buffer.size()) throw std::runtime_error("an array is shorter than what is copied");
+        sycl::range<1> part(bytes);
+        one.queue
+            .submit([&](sycl::handler &handler) {
+                if (to_device)
+                    handler.copy(own, sycl::accessor<std::uint8_t, 1, sycl::access::mode::write>(buffer, handler, part));
+                else
+                    handler.copy(sycl::accessor<std::uint8_t, 1, sycl::access::mode::read>(buffer, handler, part), own);
+            })
+            .wait();
+        one.queue.throw_asynchronous();
+    });
+}
+
+// Launches all of them, each on its own queue, and waits until every one is over.
+int lanemark_sycl_compute(LanemarkSyclWorkers *workers, std::uint32_t by_event, LanemarkSyclSaid *said) {
+    return guarded(said, [&] {
+        std::vector<sycl::event> &events = workers->events;
+        events.clear();
+        for (auto &worker : workers->all) {
+            events.push_back(worker->submitted());
+            worker->flush();
+        }
+        if (by_event) {
+            for (sycl::event &event : events) event.wait_and_throw();
+        } else {
+            for (auto &worker : workers->all) worker->queue.wait_and_throw();
+        }
     });
 }
 }

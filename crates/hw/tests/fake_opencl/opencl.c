@@ -1,7 +1,7 @@
 /* An OpenCL for tests: a loader and a runtime in one, with one device whose memory is the program's and whose kernels do nothing.
  *
  * FAKE_FAILS="clFinish 3 -5" lets the third call of clFinish, and every later one, say -5. FAKE_EXTENSIONS is what the device says it has,
- * FAKE_LOG how many lines its compiler says.
+ * FAKE_LOG how many lines its compiler says; with the extension fake_no_compiler it has none. Kernels that are built are "FAKE", and their names in lines.
  * Types are those of the headers of the Khronos group, which need not be installed. */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,13 +12,18 @@
 #define PIECE (1ull << 20)
 #define ALL (4ull << 20)
 
-enum { NOT_SO_LARGE = -61, NO_SUCH_VALUE = -30, NO_SUCH_PROPERTY = -64 };
+enum { NOT_SO_LARGE = -61, NO_SUCH_VALUE = -30, NO_SUCH_PROPERTY = -64, NO_BINARY = -42, NO_KERNEL = -46, NO_COMPILER = -3 };
 
 struct memory {
     size_t bytes;
     char *start;
 };
-static int thing;
+static int thing, built;
+/* What was given as a program that is built. */
+static char names[256];
+
+static const char *extensions(void) { return getenv("FAKE_EXTENSIONS") ? getenv("FAKE_EXTENSIONS") : ""; }
+static int has_compiler(void) { return !strstr(extensions(), "fake_no_compiler"); }
 
 static int32_t fails(const char *name) {
     static int calls;
@@ -67,7 +72,8 @@ ENTRY int32_t clGetDeviceInfo(void *device, uint32_t what, size_t room, void *in
     case 0x101F: number = ALL; break;
     case 0x1010: number = PIECE; break;
     case 0x4190: case 0x4191: number = 1; break; /* unified shared memory, of the host and of the device */
-    case 0x1030: return text(getenv("FAKE_EXTENSIONS") ? getenv("FAKE_EXTENSIONS") : "", room, into, used);
+    case 0x1028: number = (uint64_t)has_compiler(); break; /* CL_DEVICE_COMPILER_AVAILABLE */
+    case 0x1030: return text(extensions(), room, into, used);
     default: return text("fake", room, into, used);
     }
     return answer(&number, sizeof number, room, into, used);
@@ -85,9 +91,18 @@ ENTRY void *clCreateProgramWithSource(void *context, uint32_t count, const char 
     (void)context, (void)count, (void)texts, (void)lengths;
     return made(&thing, fails("clCreateProgramWithSource"), status);
 }
+ENTRY void *clCreateProgramWithBinary(void *context, uint32_t count, void *const *devices, const size_t *lengths, const char **binaries,
+                                      int32_t *of_each, int32_t *status) {
+    (void)context, (void)count, (void)devices;
+    int is_one = lengths[0] < sizeof names && lengths[0] > 4 && !memcmp(binaries[0], "FAKE", 4);
+    *of_each = is_one ? 0 : NO_BINARY;
+    if (!is_one) return made(NULL, NO_BINARY, status);
+    memcpy(names, binaries[0], lengths[0]);
+    return made(&built, fails("clCreateProgramWithBinary"), status);
+}
 ENTRY int32_t clBuildProgram(void *program, uint32_t count, void *const *devices, const char *options, void *tell, void *whom) {
-    (void)program, (void)count, (void)devices, (void)options, (void)tell, (void)whom;
-    return fails("clBuildProgram");
+    (void)count, (void)devices, (void)options, (void)tell, (void)whom;
+    return program != &built && !has_compiler() ? NO_COMPILER : fails("clBuildProgram");
 }
 ENTRY int32_t clGetProgramBuildInfo(void *program, void *device, uint32_t what, size_t room, void *into, size_t *used) {
     (void)program, (void)device, (void)what;
@@ -100,7 +115,9 @@ ENTRY int32_t clGetProgramBuildInfo(void *program, void *device, uint32_t what, 
     return status;
 }
 ENTRY void *clCreateKernel(void *program, const char *name, int32_t *status) {
-    (void)program, (void)name;
+    char line[64];
+    snprintf(line, sizeof line, "\n%s\n", name);
+    if (program == &built && !strstr(names, line)) return made(NULL, NO_KERNEL, status);
     return made(&thing, fails("clCreateKernel"), status);
 }
 ENTRY int32_t clSetKernelArg(void *kernel, uint32_t place, size_t len, const void *value) {
@@ -109,6 +126,7 @@ ENTRY int32_t clSetKernelArg(void *kernel, uint32_t place, size_t len, const voi
 }
 ENTRY int32_t clReleaseContext(void *handle) { return (void)handle, 0; }
 ENTRY int32_t clReleaseCommandQueue(void *handle) { return (void)handle, 0; }
+ENTRY int32_t clRetainProgram(void *handle) { return (void)handle, 0; }
 ENTRY int32_t clReleaseProgram(void *handle) { return (void)handle, 0; }
 ENTRY int32_t clReleaseKernel(void *handle) { return (void)handle, 0; }
 ENTRY int32_t clReleaseEvent(void *handle) { return (void)handle, 0; }

@@ -1,4 +1,17 @@
 //! What is true of every device behind a runtime, whichever that is.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `asked` | which plans there are, and why another is refused |
+//! | `workers` | kernels that compute, as a runtime is asked for them |
+//! | `stream_copy`, `spmv` | what they compute: their source, what is in their arrays, whether the result is right |
+//! | `computing` | either of the two |
+
+pub(crate) mod asked;
+pub(crate) mod computing;
+mod spmv;
+mod stream_copy;
+pub(crate) mod workers;
 
 use crate::interpreter::interpreter;
 use crate::x86::pin::usable_cores;

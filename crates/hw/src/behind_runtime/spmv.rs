@@ -1,32 +1,11 @@
 //! A sparse matrix times a vector: blocks of neighbouring rows, a kernel for each.
 
-#![allow(unsafe_code)]
-
-use super::OpenClError;
-use super::context::Context;
-use super::memory::Memory;
-use super::program::Program;
-use super::workers::{Worker, begin};
+use super::workers::{self, Given, Number, Wanted, Workers};
+use crate::kernel_source;
 use lanemark_compute::{Array, Csr, PortWords, Spmv};
 use lanemark_machine::{Confirmed, Verb};
 use std::ops::Range;
-use std::ptr;
 use std::sync::Arc;
-
-/// A kernel sums each row from its first entry to its last.
-const SOURCE: &str = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-__kernel void spmv(__global const double *restrict values, __global const uint *restrict columns,
-                   __global const double *restrict x, __global double *restrict y,
-                   __global const uint *restrict starts, uint rows)
-{
-    for (uint row = 0; row < rows; row++) {
-        double sum = 0.0;
-        for (uint entry = starts[row]; entry < starts[row + 1]; entry++)
-            sum += values[entry] * x[columns[entry]];
-        y[row] = sum;
-    }
-}
-";
 
 /// Where the arrays stand among a worker's.
 const VALUES: usize = 0;
@@ -38,42 +17,30 @@ const ARRAYS: usize = 5;
 
 /// Kernels, each with a block of rows.
 #[derive(Debug)]
-pub(super) struct SpmvKernels {
+pub(crate) struct SpmvKernels<W> {
     spmv: Spmv,
     /// The rows of each.
     blocks: Vec<Range<usize>>,
-    pub(super) workers: Vec<Worker>,
+    pub(super) workers: W,
     x: Vec<f64>,
 }
 
-impl SpmvKernels {
-    /// Builds the kernel, and makes the arrays.
+impl<W: Workers> SpmvKernels<W> {
+    /// Has the kernels made, with their arrays, and brings them the matrix.
     ///
     /// # Errors
     /// What the runtime said, mostly that memory is short.
-    pub(super) fn new(context: &Arc<Context>, spmv: &Spmv) -> Result<SpmvKernels, OpenClError> {
-        let blocks: Vec<Range<usize>> =
-            spmv.blocks().into_iter().map(|rows| rows.start as usize..rows.end as usize).collect();
-        let lengths = lengths(&spmv.matrix, &blocks);
-        let all = lengths.iter().flatten().sum::<usize>() as u64;
-        if all > context.device_bytes {
-            return Err(context.too_much(all, "the matrix and its vectors are more than there is".to_owned()));
-        }
-        let program = Program::built(context, SOURCE)?;
-        let ports = context.ports.count();
-        let worker = |((place, rows), lengths): ((u32, &Range<usize>), [usize; ARRAYS])| {
-            let ports = ports_of(spmv, place, rows, ports);
-            let array = |(array, bytes): (usize, usize)| Memory::in_port(context, ports[array], bytes);
-            let arrays = (0..).zip(lengths).map(array).collect::<Result<Vec<_>, _>>()?;
-            let kernel = program.kernel(c"spmv")?;
-            kernel.give_number(ARRAYS as u32, rows.len() as u32)?;
-            Worker::new(context, kernel, arrays)
-        };
-        let workers = (0..).zip(&blocks).zip(lengths).map(worker).collect::<Result<Vec<_>, _>>()?;
+    pub(super) fn new(
+        spmv: &Spmv,
+        memory_ports: u32,
+        make: impl FnOnce(Wanted) -> Result<W, W::Error>,
+    ) -> Result<SpmvKernels<W>, W::Error> {
+        let blocks = blocks(spmv);
+        let workers = make(wanted(spmv, &blocks, memory_ports))?;
         let made = SpmvKernels { spmv: spmv.clone(), blocks, workers, x: Vec::new() };
         made.bring_matrix()?;
         // What the vectors hold does not matter, and no entry is beyond `x`.
-        begin(&made.workers)?;
+        made.workers.begin()?;
         Ok(made)
     }
 
@@ -84,16 +51,20 @@ impl SpmvKernels {
             && (Arc::ptr_eq(&held.matrix, &other.matrix) || held.matrix == other.matrix)
     }
 
-    fn bring_matrix(&self) -> Result<(), OpenClError> {
+    fn bring_matrix(&self) -> Result<(), W::Error> {
         let matrix = &*self.spmv.matrix;
-        for (rows, worker) in self.blocks.iter().zip(&self.workers) {
+        for (worker, rows) in self.blocks.iter().enumerate() {
             let starts = &matrix.row_starts()[rows.start..=rows.end];
             let entries = entries_of(matrix, rows);
             let first = entries.start as u32;
-            bring(worker, STARTS, starts.iter().flat_map(|start| (start - first).to_ne_bytes()).collect())?;
+            self.bring(worker, STARTS, starts.iter().flat_map(|start| (start - first).to_ne_bytes()).collect())?;
             let columns = matrix.column_of()[entries.clone()].iter();
-            bring(worker, COLUMNS, columns.flat_map(|column| column.to_ne_bytes()).collect())?;
-            bring(worker, VALUES, matrix.values()[entries].iter().flat_map(|value| value.to_ne_bytes()).collect())?;
+            self.bring(worker, COLUMNS, columns.flat_map(|column| column.to_ne_bytes()).collect())?;
+            self.bring(
+                worker,
+                VALUES,
+                matrix.values()[entries].iter().flat_map(|value| value.to_ne_bytes()).collect(),
+            )?;
         }
         Ok(())
     }
@@ -102,11 +73,11 @@ impl SpmvKernels {
     ///
     /// # Errors
     /// What the runtime said.
-    pub(super) fn prepare(&mut self, seed: u64) -> Result<(), OpenClError> {
+    pub(super) fn prepare(&mut self, seed: u64) -> Result<(), W::Error> {
         self.x = vector(self.spmv.matrix.columns(), seed);
-        for (rows, worker) in self.blocks.iter().zip(&self.workers) {
-            bring(worker, X, self.x.iter().flat_map(|x| x.to_ne_bytes()).collect())?;
-            bring(worker, Y, f64::NAN.to_ne_bytes().repeat(rows.len()))?;
+        for (worker, rows) in self.blocks.iter().enumerate() {
+            self.bring(worker, X, self.x.iter().flat_map(|x| x.to_ne_bytes()).collect())?;
+            self.bring(worker, Y, f64::NAN.to_ne_bytes().repeat(rows.len()))?;
         }
         Ok(())
     }
@@ -115,37 +86,50 @@ impl SpmvKernels {
     ///
     /// # Errors
     /// What the runtime said.
-    pub(super) fn confirmed(&self) -> Result<Confirmed, OpenClError> {
+    pub(super) fn confirmed(&self) -> Result<Confirmed, W::Error> {
         let matrix = &*self.spmv.matrix;
         let mut y = Vec::with_capacity(matrix.rows() as usize);
-        for (rows, worker) in self.blocks.iter().zip(&self.workers) {
+        for (worker, rows) in self.blocks.iter().enumerate() {
             let mut bytes = vec![0; rows.len() * 8];
             if !bytes.is_empty() {
-                let at = worker.arrays[Y].at();
-                // SAFETY: the array has as many bytes.
-                unsafe { worker.commands.bring("reading the result back", Verb::Load, &raw mut *bytes, at) }?;
+                self.workers.bring(worker, Y, Verb::Load, &mut bytes)?;
             }
             y.extend(bytes.chunks_exact(8).map(|word| f64::from_ne_bytes(std::array::from_fn(|place| word[place]))));
         }
         let right = within(&y, &matrix.times(&self.x), &matrix.error_bounds(&self.x));
         Ok(Confirmed { claimed_bytes: 8 * u64::from(matrix.rows()), confirmed_bytes: 8 * right })
     }
+
+    /// Brings an array of a worker to the device.
+    fn bring(&self, worker: usize, array: usize, mut bytes: Vec<u8>) -> Result<(), W::Error> {
+        // What has no bytes has an array of one entry, which nobody looks at.
+        if bytes.is_empty() { Ok(()) } else { self.workers.bring(worker, array, Verb::Store, &mut bytes) }
+    }
+}
+
+/// The rows of each kernel.
+fn blocks(spmv: &Spmv) -> Vec<Range<usize>> {
+    spmv.blocks().into_iter().map(|rows| rows.start as usize..rows.end as usize).collect()
+}
+
+/// A kernel for each block, its arrays dealt to ports.
+fn wanted(spmv: &Spmv, blocks: &[Range<usize>], memory_ports: u32) -> Wanted {
+    let of_kernel = |((kernel, rows), lengths): ((u32, &Range<usize>), [usize; ARRAYS])| {
+        let ports = ports_of(spmv, kernel, rows, memory_ports);
+        let array = |(port, bytes)| workers::Array { port, bytes };
+        Given {
+            arrays: ports.into_iter().zip(lengths).map(array).collect(),
+            numbers: vec![Number::Uint(rows.len() as u32)],
+        }
+    };
+    let kernels = (0..).zip(blocks).zip(lengths(&spmv.matrix, blocks));
+    Wanted { source: kernel_source::spmv(), workers: kernels.map(of_kernel).collect() }
 }
 
 /// How many are no farther off than their bound.
 fn within(found: &[f64], wanted: &[f64], bounds: &[f64]) -> u64 {
     let pairs = found.iter().zip(wanted).zip(bounds);
     pairs.filter(|((found, wanted), bound)| (*found - *wanted).abs() <= **bound).count() as u64
-}
-
-/// Brings an array of a worker to the device.
-fn bring(worker: &Worker, array: usize, mut bytes: Vec<u8>) -> Result<(), OpenClError> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let all = ptr::slice_from_raw_parts_mut(bytes.as_mut_ptr(), bytes.len());
-    // SAFETY: the array was made of as many bytes.
-    unsafe { worker.commands.bring("bringing a matrix to the device", Verb::Store, all, worker.arrays[array].at()) }
 }
 
 /// The port of each array of a kernel, in the order in which arrays stand among a worker's: as on a card whose ports load one element at a time.

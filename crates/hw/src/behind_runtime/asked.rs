@@ -1,13 +1,14 @@
 //! What a plan asks a runtime for, and why another is refused.
 
-use super::stream_copy::{StreamCopies, array_bytes};
+use super::stream_copy::array_bytes;
+use crate::kernel_source::VECTORS;
 use lanemark_compute::{Spmv, StreamCopy, Work};
 use lanemark_machine::{Allocation, Arguments, Compute, Launch, MovedByRuntime, Op, Plan, RuntimeFacts, Unsupported};
 use lanemark_units::format_size;
 
 /// What a pass is.
 #[derive(Clone, Debug)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Launch(Launch),
     Moved(MovedByRuntime),
     Compute(Compute),
@@ -15,13 +16,17 @@ pub(super) enum Asked {
 
 /// What is known of a device where plans are looked at.
 #[derive(Clone, Debug)]
-pub(super) struct Asker<'a> {
+pub(crate) struct Asker<'a> {
     /// For messages.
-    pub(super) machine: &'a str,
+    pub(crate) machine: &'a str,
     /// Cores that a plan may name.
-    pub(super) cores: usize,
-    pub(super) runtime: &'a RuntimeFacts,
-    pub(super) has_double: bool,
+    pub(crate) cores: usize,
+    pub(crate) runtime: &'a RuntimeFacts,
+    /// What a device has that has memory with addresses.
+    pub(crate) usm: &'static str,
+    /// Bytes of a piece of its memory, at most.
+    pub(crate) largest_bytes: u64,
+    pub(crate) has_double: bool,
 }
 
 /// Most kernels that compute at once, each with a queue of its own.
@@ -32,7 +37,7 @@ impl Asker<'_> {
     ///
     /// # Errors
     /// [`Unsupported`], with the reason.
-    pub(super) fn asked(&self, plan: &Plan) -> Result<(Asked, usize), Unsupported> {
+    pub(crate) fn asked(&self, plan: &Plan) -> Result<(Asked, usize), Unsupported> {
         let one = |because: &str| self.refused("the plan", because.to_owned());
         let [lane] = plan.lanes.as_slice() else { return Err(one("one thread calls its runtime")) };
         let asked = match lane.body.as_slice() {
@@ -86,6 +91,10 @@ impl Asker<'_> {
             let because = format!("a copy is of 1 B to {}", format_size(MovedByRuntime::MOST_BYTES));
             return Err(self.refused(&format!("a copy of {bytes} B"), because));
         }
+        if bytes > self.largest_bytes {
+            let because = format!("a piece of its memory has at most {} B", self.largest_bytes);
+            return Err(self.refused(&format!("a copy of {bytes} B"), because));
+        }
         self.allocation(allocation)
     }
 
@@ -95,16 +104,18 @@ impl Asker<'_> {
             return Ok(());
         }
         let has = has.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let because = format!(
-            "its device has not got the extension cl_intel_unified_shared_memory, or not all of it: its memory is {has}"
-        );
+        let lacks = match allocation {
+            Allocation::Device | Allocation::Host => format!("its device has not got {}, or not all of it: ", self.usm),
+            Allocation::Buffer | Allocation::Mapped => String::new(),
+        };
+        let because = format!("{lacks}its memory is {has}");
         Err(self.refused(&format!("memory as {allocation}"), because))
     }
 
     fn stream_copy(&self, copy: &StreamCopy) -> Result<(), Unsupported> {
         let StreamCopy { first_port, ports, bytes_per_port, stride_bytes, vector_words } = *copy;
         let word = StreamCopy::WORD_BYTES;
-        if !StreamCopies::VECTORS.contains(&vector_words) {
+        if !VECTORS.contains(&vector_words) {
             let because = "kernels load 1, 2, 4, 8 or 16 at once".to_owned();
             return Err(self.refused(&format!("{vector_words} words at once"), because));
         }
@@ -175,7 +186,8 @@ mod tests {
             memory_ports,
             computes: true,
         };
-        let asker = Asker { machine: "opencl:0", cores: 1, runtime: &runtime, has_double };
+        let usm = "addresses";
+        let asker = Asker { machine: "opencl:0", cores: 1, runtime: &runtime, usm, largest_bytes: 1 << 20, has_double };
         asker.asked(&Plan::on_one_core(vec![op], 1)).err().map(|refused| refused.to_string())
     }
 
@@ -188,7 +200,7 @@ mod tests {
     fn a_kernel_is_given_up_to_sixteen_pieces_of_what_the_device_has() {
         assert_eq!(launched(16, Allocation::Buffer), None);
         assert!(launched(17, Allocation::Buffer).unwrap().contains("at most 16"));
-        assert!(launched(1, Allocation::Device).unwrap().contains("cl_intel_unified_shared_memory"));
+        assert!(launched(1, Allocation::Device).unwrap().contains("has not got addresses"));
         assert!(launched(1, Allocation::Mapped).unwrap().contains("a buffer or usm"));
         assert_eq!(launched(0, Allocation::Device), None);
     }
