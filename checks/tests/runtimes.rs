@@ -616,7 +616,7 @@ fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
 #[test]
 fn a_device_of_sycl_that_fails_or_hangs_amid_copies_or_kernels_ends_with_its_own_words_and_in_time() {
     let copies: &[_] = &["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "64"];
-    let kernels: &[_] = &["bench", "--on", "sycl:0", "--question", "spmv"];
+    let kernels: &[_] = &["bench", "--on", "sycl:0", "--question", "spmv", "--matrix", "poisson:16"];
     let (fails, hangs) = (r#"strcpy(said, "the card is gone"); return 1;"#, "for (;;) pause();");
     for (asked, then, because) in [
         (copies, fails, "a copy of 64 B as buffer: asking for it: the card is gone"),
