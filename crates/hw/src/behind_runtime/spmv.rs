@@ -37,11 +37,11 @@ impl<W: Workers> SpmvKernels<W> {
     ) -> Result<SpmvKernels<W>, W::Error> {
         let blocks = blocks(spmv);
         let workers = make(wanted(spmv, &blocks, memory_ports))?;
-        let made = SpmvKernels { spmv: spmv.clone(), blocks, workers, x: Vec::new() };
-        made.bring_matrix()?;
+        let kernels = SpmvKernels { spmv: spmv.clone(), blocks, workers, x: Vec::new() };
+        kernels.bring_matrix()?;
         // What the vectors hold does not matter, and no entry is beyond `x`.
-        made.workers.begin()?;
-        Ok(made)
+        kernels.workers.begin()?;
+        Ok(kernels)
     }
 
     /// Whether they are of this work.

@@ -157,7 +157,7 @@ struct Broken<'a> {
 }
 
 impl Broken<'_> {
-    fn before(&self, error: SyclError) -> MachineError {
+    fn before(&self, error: &SyclError) -> MachineError {
         let (what, machine) = (self.what.to_owned(), self.machine.to_owned());
         Unsupported { what, machine, because: error.to_string() }.into()
     }
@@ -165,7 +165,7 @@ impl Broken<'_> {
     fn amid(&self, error: SyclError) -> MachineError {
         let (what, machine) = (self.what, self.machine.to_owned());
         if let SyclError::NoHostMemory(_) = error {
-            return self.before(error);
+            return self.before(&error);
         }
         MachineError::Device { what: format!("{machine}: {what}: {error}"), machine }
     }
@@ -189,7 +189,7 @@ fn take(
     let amid = |error| broken.amid(error);
     match asked {
         Asked::Launch(launch) => {
-            told.preparing(|| queue.ready(launch)).map_err(|error| broken.before(error))?;
+            told.preparing(|| queue.ready(launch)).map_err(|error| broken.before(&error))?;
             run.take(
                 samples,
                 "launching kernels",
@@ -201,7 +201,7 @@ fn take(
             )?;
         }
         Asked::Moved(moved) => {
-            told.preparing(|| queue.room(moved)).map_err(|error| broken.before(error))?;
+            told.preparing(|| queue.room(moved)).map_err(|error| broken.before(&error))?;
             told.preparing(|| queue.prepare(moved.verb, seed)).map_err(amid)?;
             run.take(
                 samples,
@@ -215,7 +215,7 @@ fn take(
             samples.confirmed = Some(told.preparing(|| queue.confirmed(moved.verb, seed)).map_err(amid)?);
         }
         Asked::Compute(compute) => {
-            let computing = told.preparing(|| queue.computing(&compute.work)).map_err(|error| broken.before(error))?;
+            let computing = told.preparing(|| queue.computing(&compute.work)).map_err(|error| broken.before(&error))?;
             told.preparing(|| computing.prepare(seed)).map_err(amid)?;
             let workers = computing.workers();
             run.take(
