@@ -41,7 +41,7 @@ fn left(seed: u64, looks: bool) -> String {
         if random.below(4) == 0 {
             let mut both = pairs(&mut random, 1);
             both.write.card = card;
-            board.start_job(&both.write, Some(&both), 1, 0).unwrap();
+            board.start_pairs(&both, 1, 0).unwrap();
             continue;
         }
         let (mut one, _) = transfer(&mut random, 1);

@@ -233,6 +233,7 @@ fn pair(before: &Answer, after: &Answer, is_simulated: bool) -> Pair {
     Pair {
         question: before.question.clone(),
         target: before.target.clone(),
+        target_after: (after.target != before.target).then(|| after.target.clone()),
         way: before.way.clone(),
         cores: before.cores(),
         size_bytes: before.size_bytes,
@@ -348,11 +349,16 @@ mod tests {
             record
         };
         let other = renamed(real(&[6.0; 9]), "other");
-        assert_eq!(only_pair(&real(&[5.0; 9]), &other).verdict, Change::Slower);
+        let pair = only_pair(&real(&[5.0; 9]), &other);
+        assert_eq!(
+            (pair.verdict, &pair.target[..], pair.target_after),
+            (Change::Slower, "card", Some("other".to_owned()))
+        );
         let mut both = real(&[5.0; 9]);
         both.targets.extend(other.targets.clone());
         both.answers.extend(other.answers.clone());
-        assert_eq!(only_pair(&both, &other).verdict, Change::NoDifferenceSeen);
+        let pair = only_pair(&both, &other);
+        assert_eq!((pair.verdict, pair.target_after), (Change::NoDifferenceSeen, None));
         assert!(matches!(compare(&both, &renamed(real(&[6.0; 9]), "third")), Err(Incomparable::NoPair { .. })));
     }
 

@@ -287,7 +287,7 @@ impl Case {
             Through::Shared(_) => Some(Handover::MOST_BYTES),
             Through::Runtime { .. } => Some(MovedByRuntime::MOST_BYTES),
             Through::Compute(_) => match self.computation.as_ref().map(|asked| &asked.work) {
-                Some(Work::StreamCopy(copy)) => Some(StreamCopy::MOST_BYTES / u64::from(copy.ports.max(1))),
+                Some(Work::StreamCopy(copy)) => Some(StreamCopy::most_bytes_per_port(copy.ports)),
                 _ => Some(self.size),
             },
             _ => region,

@@ -71,6 +71,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime_fixture;
 
     #[test]
     fn a_way_says_ports_loop_and_stride_and_both_directions_are_counted() {
@@ -84,5 +85,20 @@ mod tests {
         let alone = Computation { work: Work::StreamCopy(alone), matrix: String::new() }.case(4096);
         assert_eq!(alone.way().to_string(), "stream copy 1 port from 7 on vectors of 4, told by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(32, 4, 8)) * 4096, copy(&case(32, 4, 8)).unwrap().bytes());
+    }
+
+    #[test]
+    fn a_mebibyte_is_copied_within_each_port_unless_another_size_is_asked_for() {
+        let mut facts = runtime_fixture::facts(&[]);
+        let runtime = facts.runtime.as_mut().unwrap();
+        (runtime.computes, runtime.memory_ports) = (true, 32);
+        for (sizes, wanted) in [(None, SIZE), (Some(vec![96_000_000]), 96_000_000)] {
+            let cases = cases(&facts, &Axes { sizes, ..Axes::default() });
+            assert_eq!(cases.len(), 47);
+            for case in &cases {
+                assert_eq!((case.size, copy(case).unwrap().bytes_per_port), (wanted, wanted));
+                assert!(case.room(&facts) >= wanted, "{}", case.way());
+            }
+        }
     }
 }

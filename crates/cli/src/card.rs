@@ -174,14 +174,7 @@ pub fn rehearse(args: &BenchArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     head(&mut out, &rehearsal)?;
     let notes = rehearsal.notes();
-    let mut targets = vec![Target {
-        machine: Box::new(rehearsal),
-        formula: None,
-        platform: None,
-        card: None,
-        software: None,
-        changed: Vec::new(),
-    }];
+    let mut targets = vec![Target::of(Box::new(rehearsal))];
     let work = work(&questions(&args.questions)?, &targets, &axes(&args.axes)?)?;
     accesses(&mut out, targets[0].machine.as_mut(), &notes, &work.tasks)?;
     writeln!(out, "\nnothing was touched: leave out --dry-run to do it")?;

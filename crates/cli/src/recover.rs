@@ -100,10 +100,10 @@ fn these(recovery: &Recovery) -> Result<Vec<Address>, Failure> {
 }
 
 fn said(loaded: Loaded) -> String {
-    let (address, ns) = (loaded.address, loaded.took.as_ns());
+    let (address, took) = (loaded.address, loaded.took);
     match loaded.bytes {
-        Some(bytes) => format!("{:08x} from {address:#x}, after {ns} ns", u32::from_le_bytes(bytes)),
-        None => format!("all ones and no data from {address:#x}, after {ns} ns"),
+        Some(bytes) => format!("{:08x} from {address:#x}, after {took}", u32::from_le_bytes(bytes)),
+        None => format!("all ones and no data from {address:#x}, after {took}"),
     }
 }
 

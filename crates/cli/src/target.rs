@@ -62,53 +62,36 @@ impl Target {
         }
         if name == "host" {
             let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
-            let machine = Box::new(host.interrupted_by(Arc::clone(interrupted)));
-            return Ok(Target {
-                machine,
-                formula: None,
-                platform: None,
-                card: None,
-                software: None,
-                changed: Vec::new(),
-            });
+            return Ok(Target::of(Box::new(host.interrupted_by(Arc::clone(interrupted)))));
         }
         if let Some(number) = name.strip_prefix(OPENCL) {
             let (kernels, mut changed) = changes.kernels(name)?;
             let machine = open_cl(number, kernels, interrupted)?;
             changed.extend(silent());
             let software = Some(software(machine.device()));
-            let machine = Box::new(machine);
-            return Ok(Target { machine, formula: None, platform: None, card: None, software, changed });
+            return Ok(Target { software, changed, ..Target::of(Box::new(machine)) });
         }
         if let Some(number) = name.strip_prefix(SYCL) {
             let (kernels, changed) = changes.kernels(name)?;
-            let machine = Box::new(open_sycl(number, kernels, interrupted)?);
-            return Ok(Target { machine, formula: None, platform: None, card: None, software: None, changed });
+            let machine = open_sycl(number, kernels, interrupted)?;
+            return Ok(Target { changed, ..Target::of(Box::new(machine)) });
         }
         if let Some(address) = card::address(name) {
             let (machine, card) = card::open(address, card, interrupted)?;
-            return Ok(Target {
-                machine,
-                formula: None,
-                platform: None,
-                card: Some(card),
-                software: None,
-                changed: Vec::new(),
-            });
+            return Ok(Target { card: Some(card), ..Target::of(machine) });
         }
         let (platform, differences) = changes.of(name)?;
         let machine = SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
         let machine = machine.interrupted_by(Arc::clone(interrupted));
         let machine = if changes.detailed { machine.in_detail() } else { machine };
         let formula = FormulaMachine::new(&platform, machine.facts());
-        Ok(Target {
-            machine: Box::new(machine),
-            formula: Some(formula),
-            platform: Some(platform),
-            card: None,
-            software: None,
-            changed: differences,
-        })
+        let (formula, platform) = (Some(formula), Some(platform));
+        Ok(Target { formula, platform, changed: differences, ..Target::of(Box::new(machine)) })
+    }
+
+    /// A machine of which nothing else is known.
+    pub fn of(machine: Box<dyn Machine>) -> Target {
+        Target { machine, formula: None, platform: None, card: None, software: None, changed: Vec::new() }
     }
 
     /// What it is.

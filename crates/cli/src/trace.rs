@@ -69,14 +69,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         output::check(&[path], &[Path::new(on)])?;
     }
     let machine = || SimulatedMachine::new(&platform).map_err(|error| Failure::Usage(error.to_string()));
-    let target = Target {
-        machine: Box::new(machine()?),
-        formula: None,
-        platform: Some(platform.clone()),
-        card: None,
-        software: None,
-        changed,
-    };
+    let target = Target { platform: Some(platform.clone()), changed, ..Target::of(Box::new(machine()?)) };
     let Work { tasks, skipped } = work(&questions, std::slice::from_ref(&target), &axes(&args.axes)?)?;
     let Some(case) = tasks.first().map(|task| &task.case) else {
         let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);

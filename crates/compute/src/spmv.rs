@@ -85,12 +85,17 @@ impl Spmv {
         (0..kernels).map(|kernel| end(kernel)..end(kernel + 1)).collect()
     }
 
+    /// How many rows, and how many entries, a block of rows has.
+    fn rows_and_entries(&self, rows: &Range<u32>) -> (u64, u64) {
+        let starts = self.matrix.row_starts();
+        let entries = starts[rows.end as usize] - starts[rows.start as usize];
+        ((rows.end - rows.start).into(), entries.into())
+    }
+
     /// Words that each array of a block of rows takes to load or store, in the order of [`Array::ALL`].
     #[must_use]
     pub fn words(&self, rows: &Range<u32>, words: PortWords) -> [u64; 5] {
-        let starts = self.matrix.row_starts();
-        let count = u64::from(rows.end - rows.start);
-        let entries = u64::from(starts[rows.end as usize] - starts[rows.start as usize]);
+        let (count, entries) = self.rows_and_entries(rows);
         Array::ALL.map(|array| match array {
             Array::RowStarts if count > 0 => words.of(count + 1, array.bytes()),
             Array::RowStarts => 0,
@@ -139,9 +144,7 @@ impl Spmv {
     pub fn held_bytes(&self, words: PortWords, memory_ports: u32) -> Vec<u64> {
         let mut held = vec![0; memory_ports.max(1) as usize];
         for (kernel, rows) in (0..).zip(self.blocks()) {
-            let starts = self.matrix.row_starts();
-            let entries = u64::from(starts[rows.end as usize] - starts[rows.start as usize]);
-            let count = u64::from(rows.end - rows.start);
+            let (count, entries) = self.rows_and_entries(&rows);
             let ports = self.ports_of(kernel, self.words(&rows, words), memory_ports);
             for (array, port) in Array::ALL.into_iter().zip(ports) {
                 let elements = match array {
@@ -190,9 +193,15 @@ mod tests {
             assert!(blocks.windows(2).all(|pair| pair[0].end == pair[1].start));
             let share = f64::from(dealt.matrix.entries()) / f64::from(kernels);
             for block in &blocks {
-                let starts = dealt.matrix.row_starts();
-                let entries = f64::from(starts[block.end as usize] - starts[block.start as usize]);
-                assert!((entries - share).abs() <= 12.0, "{kernels} {entries} {share}");
+                let (rows, entries) = dealt.rows_and_entries(block);
+                assert_eq!(
+                    (rows, entries),
+                    (
+                        block.len() as u64,
+                        lengths[block.start as usize..block.end as usize].iter().map(|length| u64::from(*length)).sum()
+                    )
+                );
+                assert!((entries as f64 - share).abs() <= 12.0, "{kernels} {entries} {share}");
             }
         }
     }

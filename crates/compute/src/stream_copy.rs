@@ -23,7 +23,9 @@ impl StreamCopy {
     /// Bytes of a word.
     pub const WORD_BYTES: u64 = 8;
     /// The most that is copied, over all ports.
-    pub const MOST_BYTES: u64 = 512 << 20;
+    pub const MOST_BYTES: u64 = 4 << 30;
+    /// The most that is copied within one of them.
+    pub const MOST_PORT_BYTES: u64 = 512 << 20;
 
     /// Bytes loaded and stored, over all ports.
     ///
@@ -35,6 +37,17 @@ impl StreamCopy {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes_per_port.saturating_mul(2).saturating_mul(self.ports as u64)
+    }
+
+    /// The most that may be copied within each of so many ports.
+    ///
+    /// ```
+    /// use lanemark_compute::StreamCopy;
+    /// assert_eq!([1, 8, 32].map(StreamCopy::most_bytes_per_port), [512 << 20, 512 << 20, 128 << 20]);
+    /// ```
+    #[must_use]
+    pub fn most_bytes_per_port(ports: u32) -> u64 {
+        Self::MOST_PORT_BYTES.min(Self::MOST_BYTES / u64::from(ports.max(1)))
     }
 
     /// Why it is no copy; `None` if it is one.

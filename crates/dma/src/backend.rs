@@ -184,7 +184,7 @@ pub enum BackendError {
         at: Iova,
     },
     /// No answer.
-    #[error("no answer after {after:?}")]
+    #[error("no answer after {after}")]
     Timeout {
         /// How long it was waited for.
         after: Ticks,

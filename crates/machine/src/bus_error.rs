@@ -99,7 +99,7 @@ impl fmt::Display for BusError {
         if let Some(address) = self.address {
             write!(f, ", at address {address:#x}")?;
         }
-        write!(f, ", at {} ns", self.at.as_ns())?;
+        write!(f, ", at {}", self.at)?;
         for (place, arrived) in self.arrived.iter().enumerate() {
             write!(f, "{}{arrived}", if place == 0 { "; arrived: " } else { ", " })?;
         }

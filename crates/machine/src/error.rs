@@ -36,7 +36,7 @@ pub enum MachineError {
     },
     /// The plan's time is over.
     #[error(
-        "{machine}: the plan was not done after {after:?}, waiting for {waiting_for}; make it shorter or raise its timeout"
+        "{machine}: the plan was not done after {after}, waiting for {waiting_for}; make it shorter or raise its timeout"
     )]
     Timeout {
         /// Of whom.
@@ -47,7 +47,7 @@ pub enum MachineError {
         waiting_for: String,
     },
     /// Nothing will ever happen again and the plan is not done: a defect of the machine's description.
-    #[error("{machine}: at {at:?} nothing is left to happen, but the plan waits for {waiting_for}")]
+    #[error("{machine}: at {at} nothing is left to happen, but the plan waits for {waiting_for}")]
     Stuck {
         /// Of whom.
         machine: String,

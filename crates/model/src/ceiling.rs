@@ -44,10 +44,8 @@ pub fn ceiling(platform: &Platform, region: &str, verb: Verb, size: u64) -> Opti
     let at_region = rate(costs.beats(payload)).filter(|at_region| *at_region < on_link);
     let because = match at_region {
         Some(_) => format!(
-            "data path of region {}, {} B every {} ns; {trained} would carry {on_link}",
-            region.name,
-            region.beat_bytes.value,
-            region.beat_ns.value.as_ns()
+            "data path of region {}, {} B every {}; {trained} would carry {on_link}",
+            region.name, region.beat_bytes.value, region.beat_ns.value
         ),
         None => format!("{trained}, {packet} of {payload} B {direction}"),
     };

@@ -184,12 +184,12 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
 pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
     let (memory, kernel) = (platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
     let card = Card::new(memory, kernel);
-    let (width, time) = (memory.port_bytes.value, memory.word_ns.value.as_ns());
+    let (width, time) = (memory.port_bytes.value, memory.word_ns.value);
     match work {
         Work::StreamCopy(copy) => {
             let ports = copy.ports;
-            let rate = Rate::from_bytes_per_s(f64::from(ports) * f64::from(width) * 1e9 / time)?;
-            Some(Ceiling { rate, because: format!("{ports} ports x {width} B / {time} ns") })
+            let rate = Rate::from_bytes_per_s(f64::from(ports) * f64::from(width) * 1e9 / time.as_ns())?;
+            Some(Ceiling { rate, because: format!("{ports} ports x {width} B / {time}") })
         }
         Work::Spmv(spmv) => {
             let blocks = spmv.blocks();
@@ -197,8 +197,8 @@ pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
             // A kernel without rows uses none.
             let kernels = blocks.iter().filter(|rows| !rows.is_empty()).count() as u64;
             let ports = kernels.saturating_mul(spmv.ports_each.into()).min(card.ports.into());
-            let rate = work.bytes() as f64 * ports as f64 * 1e9 / (words as f64 * time);
-            let because = format!("{words} words of {width} B through {ports} ports, {time} ns each");
+            let rate = work.bytes() as f64 * ports as f64 * 1e9 / (words as f64 * time.as_ns());
+            let because = format!("{words} words of {width} B through {ports} ports, {time} each");
             Some(Ceiling { rate: Rate::from_bytes_per_s(rate)?, because })
         }
     }

@@ -302,8 +302,7 @@ pub(crate) fn check_timeouts(platform: &Platform, notes: &mut Notes<'_>) {
     let (root, endpoint) = (&platform.root_complex.completion_timeout_ns, &platform.endpoint.completion_timeout_ns);
     for (section, timeout) in [("root_complex", root), ("endpoint", endpoint)] {
         if timeout.value < Ticks::whole_ns(SHORTEST_TIMEOUT_NS) {
-            let message =
-                format!("is {}; no requester gives up before {SHORTEST_TIMEOUT_NS} ns", timeout.value.as_ns());
+            let message = format!("is {}; no requester gives up before {SHORTEST_TIMEOUT_NS} ns", timeout.value);
             notes.at_line(timeout.line, format!("{section}.completion_timeout_ns"), message);
         }
     }

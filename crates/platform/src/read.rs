@@ -154,6 +154,7 @@ impl Kind {
         match self {
             Kind::Ns(max) => format!("must be nanoseconds from 0 to {max}"),
             Kind::Number(min, max) => format!("must be a number from {min} to {max}"),
+            Kind::ZeroOrNumber(min, max) => format!("must be 0 or a number from {min} to {max}"),
             Kind::Count(min, max) => format!("must be a whole number from {min} to {max}"),
             Kind::OneOf(these) => {
                 format!("must be one of {}", these.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
@@ -170,8 +171,7 @@ impl Kind {
 
     fn take(&self, value: &DeValue<'_>) -> Option<Raw> {
         match self {
-            Kind::Ns(max) => number(value).filter(|ns| (0.0..=*max).contains(ns)).map(Raw::Number),
-            Kind::Number(min, max) => number(value).filter(|n| (*min..=*max).contains(n)).map(Raw::Number),
+            Kind::Ns(_) | Kind::Number(..) | Kind::ZeroOrNumber(..) => self.take_f64(number(value)?),
             Kind::Count(..) | Kind::OneOf(_) => self.take_whole(u64::try_from(whole(value)?).ok()?),
             Kind::Size(..) => match value {
                 DeValue::String(text) => self.take_whole(parse_size(text).ok()?),
@@ -217,6 +217,9 @@ impl Kind {
         match self {
             Kind::Ns(max) => (0.0..=*max).contains(&value).then_some(Raw::Number(value)),
             Kind::Number(min, max) => (*min..=*max).contains(&value).then_some(Raw::Number(value)),
+            Kind::ZeroOrNumber(min, max) => {
+                (value == 0.0 || (*min..=*max).contains(&value)).then_some(Raw::Number(value))
+            }
             _ if value >= 0.0 && value.fract() == 0.0 && value < u64::MAX as f64 => self.take_whole(value as u64),
             _ => None,
         }

@@ -58,6 +58,10 @@ fn value_schema(kind: Kind) -> Value {
     match kind {
         Kind::Ns(max) => json!({"type": "number", "minimum": 0, "maximum": max}),
         Kind::Number(min, max) => json!({"type": "number", "minimum": min, "maximum": max}),
+        Kind::ZeroOrNumber(min, max) => json!({"oneOf": [
+            {"const": 0},
+            {"type": "number", "minimum": min, "maximum": max},
+        ]}),
         Kind::Count(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
         Kind::OneOf(these) => json!({"enum": these}),
         Kind::Size(min, max) => json!({"oneOf": [

@@ -15,6 +15,8 @@ pub enum Kind {
     Ns(f64),
     /// A number between two bounds.
     Number(f64, f64),
+    /// 0, which stands for none of its own, or a number between two bounds.
+    ZeroOrNumber(f64, f64),
     /// A whole number between two bounds.
     Count(u64, u64),
     /// One of these whole numbers.
@@ -56,7 +58,7 @@ impl Key {
 /// What a checked value can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Raw {
-    /// From [`Kind::Ns`] or [`Kind::Number`].
+    /// From [`Kind::Ns`], [`Kind::Number`] or [`Kind::ZeroOrNumber`].
     Number(f64),
     /// From [`Kind::Count`], [`Kind::OneOf`] or [`Kind::Size`].
     Whole(u64),
@@ -787,6 +789,7 @@ mod tests {
             match key.kind {
                 Kind::Ns(max) => assert!(max > 0.0 && Ticks::from_ns(max).is_ok(), "{path}.{name}"),
                 Kind::Number(min, max) => assert!(min < max && max.is_finite(), "{path}.{name}"),
+                Kind::ZeroOrNumber(min, max) => assert!(0.0 < min && min < max && max.is_finite(), "{path}.{name}"),
                 Kind::Count(min, max) | Kind::Size(min, max) => assert!(min < max, "{path}.{name}"),
                 Kind::OneOf(these) => assert!(these.is_sorted_by(|a, b| a < b), "{path}.{name}"),
                 Kind::Choice(words) => assert!(words.iter().all(|word| !word.is_empty()), "{path}.{name}"),

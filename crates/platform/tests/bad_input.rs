@@ -711,6 +711,6 @@ fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
     accepted(&timeout(50_000));
     let line = CARD.lines().position(|line| line == "[endpoint]").unwrap() + 2;
     let short =
-        format!("card.toml:{line}: endpoint.completion_timeout_ns: is 49999; no requester gives up before 50000 ns");
+        format!("card.toml:{line}: endpoint.completion_timeout_ns: is 49999 ns; no requester gives up before 50000 ns");
     refused(&timeout(49_999), &[&short]);
 }

@@ -61,6 +61,14 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
             [text(&["nan", "inf", "false"]), vec![format!("{:?}", min.next_down()), format!("{:?}", max.next_up())]]
                 .concat(),
         ),
+        Kind::ZeroOrNumber(min, max) => (
+            text(&["0", "0.0"]).into_iter().chain([format!("{min:?}"), format!("{max:?}")]).collect(),
+            [
+                text(&["nan", "inf", "false", "-1", "1e-6", "1e-300"]),
+                vec![format!("{:?}", min.next_down()), format!("{:?}", max.next_up())],
+            ]
+            .concat(),
+        ),
         Kind::Count(min, max) => whole(min, max),
         Kind::Size(min, max) => {
             let (mut inside, mut outside) = whole(min, max);

@@ -48,6 +48,7 @@ fn edges(kind: Kind) -> (Vec<f64>, Vec<f64>) {
     match kind {
         Kind::Ns(max) => (vec![0.0, 0.25, max], vec![-1.0, -f64::MIN_POSITIVE, max.next_up()]),
         Kind::Number(min, max) => (vec![min, max], vec![min.next_down(), max.next_up()]),
+        Kind::ZeroOrNumber(min, max) => (vec![0.0, min, max], vec![-1.0, 1e-6, min.next_down(), max.next_up()]),
         Kind::Count(min, max) => {
             (vec![min as f64, max as f64], vec![min as f64 - 1.0, max as f64 + 1.0, max as f64 - 0.5])
         }

@@ -179,6 +179,25 @@ fn no_key_of_a_platform_may_hold_more_than_the_schema_says() {
     }
 }
 
+#[test]
+fn a_clock_is_0_or_one_that_a_core_can_have_to_both() {
+    let validator = validator();
+    let mut card =
+        PRESETS.iter().find(|preset| preset.name == "card-stratix10mx").map(|preset| json(preset.text)).unwrap();
+    for (clock, is_right) in
+        [(0.0, true), (0.1, true), (10.0, true), (1e-6, false), (0.099, false), (10.1, false), (-1.0, false)]
+    {
+        card["runtime"]["clock_ghz"] = json!({"value": clock, "source": "a test"});
+        assert_eq!(validator.is_valid(&card), is_right, "the schema, of {clock}");
+        let read = Platform::parse("card.toml", &toml::to_string(&card).unwrap());
+        assert_eq!(read.is_ok(), is_right, "the reader, of {clock}");
+        if let Err(error) = read {
+            assert!(error.to_string().contains("runtime.clock_ghz: is "), "{error}");
+            assert!(error.to_string().ends_with("; must be 0 or a number from 0.1 to 10"), "{error}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -24,6 +24,9 @@ pub struct Pair {
     pub question: String,
     /// The target, as the first record calls it.
     pub target: String,
+    /// As the second calls it; absent where that is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_after: Option<String>,
     /// The way.
     pub way: Way,
     /// The cores it is about; none where it is about no core more than about another.

@@ -34,12 +34,16 @@ pub fn comparison_table(comparison: &Comparison, names: [&str; 2], width: Option
     blocks.join("\n\n") + "\n"
 }
 
-/// Pairs of one question and target together, in the order they first appear.
+/// What pairs of one table have in common.
+fn panel_of(pair: &Pair) -> [&str; 3] {
+    [&pair.question, &pair.target, pair.target_after.as_deref().unwrap_or_default()]
+}
+
+/// Pairs of one question and target, in both records, together, in the order they first appear.
 fn by_panel(pairs: &[Pair]) -> Vec<Vec<&Pair>> {
     let mut panels: Vec<Vec<&Pair>> = Vec::new();
     for pair in pairs {
-        let same = |panel: &&mut Vec<&Pair>| (&panel[0].question, &panel[0].target) == (&pair.question, &pair.target);
-        match panels.iter_mut().find(same) {
+        match panels.iter_mut().find(|panel| panel_of(panel[0]) == panel_of(pair)) {
             Some(panel) => panel.push(pair),
             None => panels.push(vec![pair]),
         }
@@ -47,9 +51,17 @@ fn by_panel(pairs: &[Pair]) -> Vec<Vec<&Pair>> {
     panels
 }
 
+/// Who was asked, both where the records call them by other names.
+fn targets(pair: &Pair) -> String {
+    match &pair.target_after {
+        Some(after) => format!("{} before and {after} after", pair.target),
+        None => pair.target.clone(),
+    }
+}
+
 fn block(pairs: &[&Pair], width: Option<u16>) -> String {
-    let mut lines =
-        vec![wrap(&format!("{} of {} ({})", title(&pairs[0].question), pairs[0].target, pairs[0].question), width, 2)];
+    let question = &pairs[0].question;
+    let mut lines = vec![wrap(&format!("{} of {} ({question})", title(question), targets(pairs[0])), width, 2)];
     let mut changed: Vec<&Pair> =
         pairs.iter().copied().filter(|pair| pair.verdict != Change::NoDifferenceSeen).collect();
     changed.sort_by(|a, b| b.ratio.unwrap_or(0.0).total_cmp(&a.ratio.unwrap_or(0.0)));
@@ -126,6 +138,7 @@ mod tests {
         Pair {
             question: "mmio_write_bandwidth".to_owned(),
             target: "host".to_owned(),
+            target_after: None,
             way: fixture::way("wb", access, None),
             cores: vec![],
             size_bytes: 4096,
@@ -183,5 +196,18 @@ Without a partner
         let end =
             "  and 1 more: --json has them all\n\nwarning: the second record was ended early: answers may be missing\n";
         assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn a_table_names_both_targets_where_the_records_call_them_by_other_names() {
+        let renamed = |target_after: &str| {
+            let target_after = Some(target_after.to_owned());
+            Pair { target_after, ..pair("8", 0.9, Change::Faster) }
+        };
+        let pairs = vec![renamed("card"), pair("4", 1.2, Change::Slower), renamed("card")];
+        let text = comparison_table(&Comparison { pairs, alone: vec![], warnings: vec![] }, ["a.json", "b.json"], None);
+        let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("MMIO")).collect();
+        let both = "MMIO write bandwidth of host before and card after (mmio_write_bandwidth)";
+        assert_eq!(heads, [both, "MMIO write bandwidth of host (mmio_write_bandwidth)"]);
     }
 }

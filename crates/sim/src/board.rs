@@ -55,7 +55,7 @@ use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::{self, End, Topology};
-use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Waiter, WriteRead, Writer};
+use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Verb, Waiter, WriteRead, Writer};
 use lanemark_platform::Platform;
 use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
@@ -308,44 +308,41 @@ impl Board {
     /// Lets a card make `transfer`, `passes` times.
     ///
     /// # Errors
-    /// As [`Board::start_job`].
+    /// Why there is nobody to make it, or nothing at its other end.
     pub fn start_transfer(&mut self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<(), &'static str> {
-        self.start_job(transfer, None, passes, first_pass)
+        let job = self.job_of(transfer, passes, first_pass)?;
+        self.fill_cache(transfer);
+        self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
     }
 
     /// The same, with offset 0 of its window at an address that the IOMMU knows.
     ///
     /// # Errors
-    /// As [`Board::start_job`].
+    /// As [`Board::start_transfer`].
     pub fn start_transfer_at(&mut self, transfer: &Transfer, at: Iova, passes: u64) -> Result<(), &'static str> {
         let job = self.job_at(at.0, transfer, passes, 0)?;
         self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
     }
 
-    /// Lets a card make `transfer`, `passes` times, with a read for each if there are pairs.
+    /// Lets a card write to host memory, `passes` times, with a read behind each write.
     ///
     /// # Errors
-    /// Why there is nobody to make it, or nothing at its other end.
-    pub fn start_job(
-        &mut self,
-        transfer: &Transfer,
-        pairs: Option<&WriteRead>,
-        passes: u64,
-        first_pass: u64,
-    ) -> Result<(), &'static str> {
-        let mut job = self.job_of(transfer, passes, first_pass)?;
-        self.fill_cache(transfer);
-        if let Some(pairs) = pairs {
-            job = job.with_reads(pairs);
-            self.fill_cache(&pairs.read());
+    /// As [`Board::start_transfer`], and that it is no write to host memory.
+    pub fn start_pairs(&mut self, pairs: &WriteRead, passes: u64, first_pass: u64) -> Result<(), &'static str> {
+        let write = &pairs.write;
+        if (write.verb, write.partner) != (Verb::Store, Partner::Host) {
+            return Err("it is host memory that is written, and then read");
         }
-        self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
+        let job = self.job_of(write, passes, first_pass)?.with_reads(pairs);
+        self.fill_cache(write);
+        self.fill_cache(&pairs.read());
+        self.start_on(write.card as usize, 0, |engine, now| engine.start(now, 0, job))
     }
 
     /// Lets a card make transfers on several of its channels, `passes` times.
     ///
     /// # Errors
-    /// As [`Board::start_job`].
+    /// As [`Board::start_transfer`].
     pub fn start_dealt(&mut self, dealt: &OnChannels, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let channels = dealt.channels as usize;
         self.fill_cache(&dealt.transfer);

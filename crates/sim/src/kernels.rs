@@ -41,8 +41,9 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
             if copy.first_port.checked_add(copy.ports).is_none_or(|end| end > ports) {
                 return Some(format!("it has ports 0 to {}", ports - 1));
             }
-            if copy.bytes() / 2 > StreamCopy::MOST_BYTES {
-                return Some(format!("at most {} B are copied here, over all ports", StreamCopy::MOST_BYTES));
+            let (most_bytes, ports) = (StreamCopy::most_bytes_per_port(copy.ports), copy.ports);
+            if copy.bytes_per_port > most_bytes {
+                return Some(format!("with {ports} ports, at most {most_bytes} B are copied here within each"));
             }
             if u64::from(copy.vector_words) > u64::from(kernel.unit_words.value) {
                 let words = kernel.unit_words.value;
@@ -79,17 +80,14 @@ pub fn compute(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Computed 
 }
 
 fn stream_copy(spec: Spec, ports: &mut [MemoryPort], copy: &StreamCopy) -> Computed {
-    let kernel = |port: u32| {
-        let meant = (0..copy.count()).map(|word| meant(port, word)).collect();
-        StreamKernel::new(spec, *copy, port as usize, meant)
-    };
-    let range = copy.first_port..copy.first_port + copy.ports;
-    let mut kernels: Vec<StreamKernel> = range.clone().map(kernel).collect();
-    let span = run(&mut kernels, ports);
-    let right = |(port, kernel): (u32, &StreamKernel)| {
-        (0..).zip(kernel.copied()).filter(|(word, found)| **found == meant(port, *word)).count() as u64
-    };
-    let confirmed: u64 = range.zip(&kernels).map(right).sum();
+    let (mut span, mut confirmed) = (Ticks::ZERO, 0);
+    // No kernel makes another wait, for each has a port of its own: one after the other, they take the memory of one.
+    for port in copy.first_port..copy.first_port + copy.ports {
+        let words = (0..copy.count()).map(|word| meant(port, word)).collect();
+        let mut kernel = [StreamKernel::new(spec, *copy, port as usize, words)];
+        span = span.max(run(&mut kernel, ports));
+        confirmed += (0..).zip(kernel[0].copied()).filter(|(word, found)| **found == meant(port, *word)).count() as u64;
+    }
     Computed { span, claimed_bytes: copy.bytes() / 2, confirmed_bytes: confirmed * StreamCopy::WORD_BYTES }
 }
 
@@ -127,4 +125,51 @@ fn multiply(spec: Spec, ports: &mut [MemoryPort], spmv: &Spmv) -> Computed {
     };
     let bytes = u64::from(Array::Y.bytes());
     Computed { span, claimed_bytes: bytes * u64::from(spmv.matrix.rows()), confirmed_bytes: bytes * right as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The card of 32 ports, with so much memory behind each.
+    fn card(size_bytes: f64) -> lanemark_platform::Platform {
+        let card = lanemark_platform::preset("card-stratix10mx").unwrap().unwrap();
+        let origin = || lanemark_platform::Origin::Given("a test".to_owned());
+        card.with("device_memory.size_bytes", size_bytes, origin()).unwrap()
+    }
+
+    fn refused_of(card: &lanemark_platform::Platform, ports: u32, bytes_per_port: u64) -> Option<String> {
+        let copy = StreamCopy { first_port: 0, ports, bytes_per_port, stride_bytes: 8, vector_words: 4 };
+        refused(card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap(), &Work::StreamCopy(copy))
+    }
+
+    #[test]
+    fn as_much_is_copied_as_was_published_and_no_more_than_ends_in_time() {
+        let large = card((1_u64 << 40) as f64);
+        for (ports, most) in [(1, 512 << 20), (8, 512 << 20), (32, 128 << 20)] {
+            assert_eq!(refused_of(&large, ports, most), None);
+            let because = refused_of(&large, ports, most + 8).unwrap();
+            assert!(because.ends_with(&format!("at most {most} B are copied here within each")), "{because}");
+        }
+        let own = card((256 << 20) as f64);
+        assert_eq!(refused_of(&own, 32, 96_000_000), None);
+        assert_eq!(refused_of(&own, 32, 128 << 20), None, "two arrays are all that it holds");
+        assert!(refused_of(&own, 1, (128 << 20) + 8).unwrap().contains("do not fit behind a port"));
+    }
+
+    #[test]
+    fn every_port_copies_for_itself_and_is_as_quick_as_one() {
+        let card = card((256 << 20) as f64);
+        let (memory, kernel) = (card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap());
+        let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
+        let of =
+            |first_port, ports| compute(memory, kernel, &Work::StreamCopy(StreamCopy { first_port, ports, ..copy }));
+        let one = of(0, 1);
+        assert_eq!((one.claimed_bytes, one.confirmed_bytes), (4096, 4096));
+        for (first_port, ports) in [(0, 32), (5, 3), (31, 1)] {
+            let bytes = 4096 * u64::from(ports);
+            let all = Computed { claimed_bytes: bytes, confirmed_bytes: bytes, ..one };
+            assert_eq!(of(first_port, ports), all);
+        }
+    }
 }

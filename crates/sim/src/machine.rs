@@ -169,7 +169,7 @@ impl SimulatedMachine {
         for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
             let started = match op {
                 Op::Transfer(transfer) => self.board.start_transfer(transfer, passes, self.passes_done),
-                Op::WriteRead(pairs) => self.board.start_job(&pairs.write, Some(pairs), passes, self.passes_done),
+                Op::WriteRead(pairs) => self.board.start_pairs(pairs, passes, self.passes_done),
                 Op::OnChannels(dealt) => self.board.start_dealt(dealt, passes, self.passes_done),
                 _ => Ok(()),
             };

@@ -484,6 +484,21 @@ fn any_flows_at_once_all_come_to_their_end_and_time_never_runs_back() {
 }
 
 #[test]
+fn a_board_pairs_no_reads_with_what_is_no_write_to_host_memory() {
+    let mut board = Board::new(&tree_platform(&[])).unwrap();
+    let write = transfer(Verb::Store, 64, 10);
+    for write in
+        [Transfer { verb: Verb::Load, ..write }, Transfer { partner: Partner::Peer { card: 1, bar: 0 }, ..write }]
+    {
+        let pairs = WriteRead { write, read: write.window, is_mixed: false };
+        assert_eq!(board.start_pairs(&pairs, 1, 0), Err("it is host memory that is written, and then read"));
+    }
+    assert!(!board.step(), "nothing of it was begun");
+    let pairs = WriteRead { write, read: write.window, is_mixed: false };
+    assert_eq!(board.start_pairs(&pairs, 1, 0), Ok(()));
+}
+
+#[test]
 fn the_same_transfers_take_the_same_time_to_the_tick_and_boards_do_not_disturb_each_other() {
     let tree = tree_platform(&[("core.cores", 4.0)]);
     let window = Window { offset: 0, len: 1 << 16, pattern: Pattern::Random };

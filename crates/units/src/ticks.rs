@@ -62,6 +62,32 @@ impl Ticks {
     }
 }
 
+/// Nanoseconds with as few decimals as tell this tick from its neighbours, four at most, and their unit: what is read back is
+/// the same time.
+///
+/// ```
+/// use lanemark_units::Ticks;
+/// assert_eq!(Ticks::from_ns(626.7080078125).unwrap().to_string(), "626.708 ns");
+/// assert_eq!(Ticks::from_ns(0.1).unwrap().to_string(), "0.1 ns");
+/// assert_eq!(Ticks(1).to_string(), "0.0002 ns");
+/// ```
+impl fmt::Display for Ticks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ticks, per_ns) = (u128::from(self.0), u128::from(Self::PER_NS));
+        let nearest = |times: u128, parts: u128| (2 * times + parts) / (2 * parts);
+        let (mut decimals, mut scale) = (0, 1);
+        while nearest(nearest(ticks * scale, per_ns) * per_ns, scale) != ticks {
+            (decimals, scale) = (decimals + 1, scale * 10);
+        }
+        let written = nearest(ticks * scale, per_ns);
+        write!(f, "{}", written / scale)?;
+        if decimals > 0 {
+            write!(f, ".{:0decimals$}", written % scale)?;
+        }
+        f.write_str(" ns")
+    }
+}
+
 impl fmt::Debug for Ticks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ns", self.as_ns())
@@ -132,6 +158,29 @@ mod tests {
             assert!(Ticks::from_ns(ns).is_err(), "{ns}");
         }
         assert!(Ticks::from_ns(4.5e15).is_ok());
+    }
+
+    #[test]
+    fn what_is_written_is_the_same_tick_again_with_four_decimals_at_most() {
+        let around = |ticks: u64| ticks.saturating_sub(3000)..ticks + 3000;
+        for ticks in around(0).chain(around(4096 * 17_956)).chain(around(1 << 45)) {
+            let text = Ticks(ticks).to_string();
+            let number = text.strip_suffix(" ns").unwrap();
+            assert_eq!(Ticks::from_ns(number.parse().unwrap()), Ok(Ticks(ticks)), "{text}");
+            assert!(number.split_once('.').is_none_or(|(_, decimals)| (1..=4).contains(&decimals.len())), "{text}");
+        }
+        for (ticks, text) in [(0, "0 ns"), (4096, "1 ns"), (4095, "0.9998 ns"), (u64::MAX, "4503599627370495.9998 ns")]
+        {
+            assert_eq!(Ticks(ticks).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn times_of_three_decimals_are_written_as_they_were_given() {
+        for thousandths in 0..20_000_u32 {
+            let given = f64::from(thousandths) / 1000.0;
+            assert_eq!(Ticks::from_ns(given).unwrap().to_string(), format!("{given} ns"));
+        }
     }
 
     #[test]

@@ -162,10 +162,10 @@ impl Broken<'_> {
         Unsupported { what, machine, because: error.to_string() }.into()
     }
 
-    fn amid(&self, error: SyclError) -> MachineError {
+    fn amid(&self, error: &SyclError) -> MachineError {
         let (what, machine) = (self.what, self.machine.to_owned());
         if let SyclError::NoHostMemory(_) = error {
-            return self.before(&error);
+            return self.before(error);
         }
         MachineError::Device { what: format!("{machine}: {what}: {error}"), machine }
     }
@@ -186,7 +186,7 @@ fn take(
         Asked::Compute(_) => "kernels that compute".to_owned(),
     };
     let broken = Broken { machine: run.machine, what: &what };
-    let amid = |error| broken.amid(error);
+    let amid = |error| broken.amid(&error);
     match asked {
         Asked::Launch(launch) => {
             told.preparing(|| queue.ready(launch)).map_err(|error| broken.before(&error))?;

@@ -178,16 +178,21 @@ fn number<T: Value>(name: &str, value: f64) -> Result<Param<T>, String> {
     taken.map(said).ok_or_else(wanted)
 }
 
+/// A time as a word of a command line.
+fn typed(time: Ticks) -> String {
+    time.to_string().replace(' ', "")
+}
+
 impl fmt::Display for Fault {
     /// As the command line takes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.kind.value.word(), self.port)?;
         match (self.tlp.value, self.at_ns.value) {
             (1, Ticks::ZERO) => {}
-            (1, at) => write!(f, ":{}ns", at.as_ns())?,
+            (1, at) => write!(f, ":{}", typed(at))?,
             (tlp, _) => write!(f, ":{tlp}")?,
         }
-        if self.down_ns.value > Ticks::ZERO { write!(f, "+{}ns", self.down_ns.value.as_ns()) } else { Ok(()) }
+        if self.down_ns.value > Ticks::ZERO { write!(f, "+{}", typed(self.down_ns.value)) } else { Ok(()) }
     }
 }
 

@@ -39,7 +39,7 @@ section! {
         /// From the end of a kernel until the card sends its message.
         kernel_end_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 100_000.0;
         /// Clock of a core that runs a runtime, as its governor leaves one that waits again and again; 0 for `core.clock_ghz`.
-        clock_ghz: f64 = Kind::Number(0.0, 10.0), default "0" because "the governor keeps every core at its clock", unknown 0.5 to 6.0;
+        clock_ghz: f64 = Kind::ZeroOrNumber(0.1, 10.0), default "0" because "the governor keeps every core at its clock", unknown 0.5 to 6.0;
         /// A core that has waited for longer than this is in an idle state.
         idle_entry_ns: Ticks = Kind::Ns(1e9), default "0" because "a core that waits has nothing else to do", unknown 100.0 to 1_000_000.0;
         /// What it takes to leave that state, before the handler; 0 if there is none.

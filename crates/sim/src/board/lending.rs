@@ -148,7 +148,7 @@ impl Board {
     fn silent_devices(&self) -> Option<BackendError> {
         let silent = self.iommu.as_ref().and_then(Iommu::queue).map(InvalidationQueue::silent)?;
         let names: Vec<&str> = silent.iter().map(|requester| self.port_of_card(*requester)).collect();
-        let text = format!("no Invalidate Completion of {} after {} ns", names.join(", "), LONGEST.as_ns());
+        let text = format!("no Invalidate Completion of {} after {LONGEST}", names.join(", "));
         let source = Error::new(ErrorKind::TimedOut, text);
         (!names.is_empty()).then_some(BackendError::Os { doing: "invalidating", source })
     }

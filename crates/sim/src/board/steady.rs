@@ -416,7 +416,7 @@ mod tests {
         let (verb, partner, under_way) = (Verb::Store, Partner::Host, Some(2));
         let first = Transfer { card: 0, verb, partner, bytes: 512, count: 100, window: window(0), under_way };
         let pairs = WriteRead { write: first, read: window(2 << 20), is_mixed: true };
-        board.start_job(&first, Some(&pairs), 1, 0).unwrap();
+        board.start_pairs(&pairs, 1, 0).unwrap();
         let partner = Partner::Peer { card: 4, bar: 0 };
         let second = Transfer { card: 1, partner, window: window(8 << 20), under_way: None, ..first };
         board.start_transfer(&second, 1, 0).unwrap();

@@ -277,7 +277,7 @@ impl SimulatedMachine {
                 } else {
                     self.platform.endpoint.completion_timeout_ns.value
                 };
-                format!("{about}, got no completion within {} ns{so_often}", span.as_ns())
+                format!("{about}, got no completion within {span}{so_often}")
             }
             AerError::SurpriseDown => match self.board.cut_off_tlps() {
                 Some(cut) => format!(
@@ -347,9 +347,9 @@ impl SimulatedMachine {
 
     fn says_of_cut_off(&self, cut: &CutOff, functions: &[SimulatedFunction]) -> (String, String) {
         let what = format!(
-            "{} is gone: its link is down since {} ns, {} TLPs were lost, the first {}",
+            "{} is gone: its link is down since {}, {} TLPs were lost, the first {}",
             named(functions, &cut.below),
-            cut.since.as_ns(),
+            cut.since,
             cut.tlps,
             self.about(&cut.first, functions)
         );

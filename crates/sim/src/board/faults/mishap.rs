@@ -32,13 +32,12 @@ impl Armed {
             Some(since) if self.kind.is_of_link() && since <= now => {
                 Some("nothing was sent over that link while it was down".to_owned())
             }
-            Some(_) if self.kind.is_of_link() => Some(format!("all was over at {} ns", now.as_ns())),
+            Some(_) if self.kind.is_of_link() => Some(format!("all was over at {now}")),
             Some(_) => None,
             None => {
                 let (came, whats) = (tlp - self.left, self.whats());
-                let from =
-                    if self.from > Ticks::ZERO { format!(" from {} ns on", self.from.as_ns()) } else { String::new() };
-                let until = format!("until all was over at {} ns", now.as_ns());
+                let from = if self.from > Ticks::ZERO { format!(" from {} on", self.from) } else { String::new() };
+                let until = format!("until all was over at {now}");
                 let [one, more] = whats;
                 if self.kind == FaultKind::Unpinnable {
                     return Some(format!("no core pinned more than {came} pages for {port}{from} {until}"));
