@@ -65,16 +65,16 @@ impl Target {
             return Ok(Target::of(Box::new(host.interrupted_by(Arc::clone(interrupted)))));
         }
         if let Some(number) = name.strip_prefix(OPENCL) {
-            let (kernels, mut changed) = changes.kernels(name)?;
+            let (kernels, mut said) = changes.kernels(name)?;
             let machine = open_cl(number, kernels, interrupted)?;
-            changed.extend(silent());
+            said.extend(silent());
             let software = Some(software(machine.device()));
-            return Ok(Target { software, changed, ..Target::of(Box::new(machine)) });
+            return Ok(Target { software, changed: said, ..Target::of(Box::new(machine)) });
         }
         if let Some(number) = name.strip_prefix(SYCL) {
-            let (kernels, changed) = changes.kernels(name)?;
+            let (kernels, said) = changes.kernels(name)?;
             let machine = open_sycl(number, kernels, interrupted)?;
-            return Ok(Target { changed, ..Target::of(Box::new(machine)) });
+            return Ok(Target { changed: said, ..Target::of(Box::new(machine)) });
         }
         if let Some(address) = card::address(name) {
             let (machine, card) = card::open(address, card, interrupted)?;
@@ -187,7 +187,7 @@ pub fn runtimes(interrupted: &Arc<AtomicBool>) -> (Machines, Vec<String>) {
             Err(OpenClError::NoDevice { .. }) => break,
             // This one's own trouble; another may have none.
             Err(error @ (OpenClError::NotBuilt { .. } | OpenClError::NoCompiler { .. })) => {
-                silent.push(format!("{OPENCL}{number}: {error}"))
+                silent.push(format!("{OPENCL}{number}: {error}"));
             }
             Err(error @ OpenClError::NotOpened { .. }) => silent.push(error.to_string()),
             Err(error) => {

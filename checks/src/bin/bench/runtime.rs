@@ -9,6 +9,7 @@ use lanemark_machine::{Allocation, Arguments, Launch, Machine, MovedByRuntime, O
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 /// As an argument: what is asked for is taken in this process, which has been given runtimes.
 pub const WITHIN: &str = "runtime-within";
@@ -136,7 +137,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
 }
 
 fn opened() -> Result<OpenClMachine, String> {
-    OpenClMachine::open(0, Default::default()).map_err(|error| error.to_string())
+    OpenClMachine::open(0, Arc::default()).map_err(|error| error.to_string())
 }
 
 fn launches(bare: &Path) -> Result<(), String> {

@@ -146,7 +146,7 @@ pub enum OpenClError {
     System(String),
     /// A device has no compiler, and was given no kernels.
     #[error(
-        "{device} builds no kernels ({status}), as boards do whose vendor has a compiler of its own: build what 'lanemark kernels' prints with that, and name the file with --kernels"
+        "{device} builds no kernels ({status}), as boards do whose vendor has a compiler of its own: build what 'lanemark kernels' prints with that, and name the file: lanemark bench --kernels FILE"
     )]
     NoCompiler {
         /// Which.
