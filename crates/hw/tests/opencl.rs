@@ -222,8 +222,8 @@ fn a_kernel_that_cannot_be_launched_or_given_its_memory_ends_the_run_with_what_w
 }
 
 /// Kernels that are built, of a file that is called `board.aocx`.
-fn given(names: &str) -> Option<FinishedKernels> {
-    Some(FinishedKernels { file: "board.aocx".to_owned(), bytes: names.as_bytes().to_vec() })
+fn given(names: &str) -> FinishedKernels {
+    FinishedKernels { file: "board.aocx".to_owned(), bytes: names.as_bytes().to_vec() }
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_board_that_has_no_compiler_says_what_it_wants_and_launches_kernels_that_are
         let error = OpenClMachine::open(0, Arc::default()).unwrap_err().to_string();
         assert!(error.contains("CL_COMPILER_NOT_AVAILABLE") && error.contains("'lanemark kernels'"), "{error}");
         let kernels = given("FAKE\nnothing_0\nstream_copy_4\n");
-        let mut board = OpenClMachine::open_with(0, kernels, Arc::default()).unwrap();
+        let mut board = OpenClMachine::open_with(0, Some(kernels), Arc::default()).unwrap();
         run(&mut board, launch(0, Allocation::Buffer)).unwrap();
         run(&mut board, stream_copy()).unwrap();
         // What there is no kernel for is this plan's trouble only.
@@ -248,7 +248,7 @@ fn a_board_that_has_no_compiler_says_what_it_wants_and_launches_kernels_that_are
 fn what_is_no_kernel_of_this_device_is_refused_with_the_file() {
     with_fake("", EVERYTHING, || {
         for bytes in ["", "FAKE", "MZ\nnothing_0\n"] {
-            let error = OpenClMachine::open_with(0, given(bytes), Arc::default()).unwrap_err();
+            let error = OpenClMachine::open_with(0, Some(given(bytes)), Arc::default()).unwrap_err();
             assert!(matches!(error, OpenClError::NotTaken { .. }), "{error:?}");
             let error = error.to_string();
             assert!(error.contains("the kernels of board.aocx: CL_INVALID_BINARY (-42)"), "{error}");
