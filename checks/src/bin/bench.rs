@@ -52,8 +52,10 @@ fn main() {
         }
         return;
     }
-    if args.get(1).is_some_and(|only| only == runtime::WITHIN) {
-        return runtime::within();
+    match args.get(1).map(String::as_str) {
+        Some(runtime::WITHIN) => return runtime::within(),
+        Some(runtime::NOTHING) => return runtime::nothing(),
+        _ => {}
     }
     let Some(Ok(card)) = preset("card-gen5-x16") else {
         return eprintln!("the built-in card cannot be read");

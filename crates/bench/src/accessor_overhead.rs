@@ -14,7 +14,7 @@ use crate::error::BenchError;
 use crate::line_fit::line_of_plans;
 use crate::measured::Measured;
 use crate::needs;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together, plan_for};
 use lanemark_machine::{Allocation, Arguments, Facts, Launch, Machine, Op, Plan, Told, Verb};
@@ -70,7 +70,13 @@ fn plan(case: &Case, passes: u64) -> Plan {
     Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::Launch(launch)], passes) }
 }
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let clockwork = machine.facts().clockwork;
     if let Through::Argument { allocation, .. } = case.through {
         return by_line(question, machine, case, allocation, effort);
@@ -143,7 +149,7 @@ mod tests {
         let mut runtime = Runtime::new(&Allocation::ALL);
         let mut answered = |allocation| {
             let case = Case::of_runtime(Verb::Store, 0, Through::Argument { told: TOLD, allocation });
-            let answer = ask(&QUESTION, &mut runtime, &case, &Effort::default()).unwrap();
+            let answer = ask(&QUESTION, &mut runtime, &case, &Effort::default(), &mut |_| true).unwrap();
             (answer.fit.unwrap(), answer.latency_ns.unwrap().median, answer.raw.len())
         };
         let (fit, slope, plans) = answered(Allocation::Buffer);

@@ -14,7 +14,7 @@ use crate::dma_call::{self, Asked, WRITTEN};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::needs;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Completion, Descriptors, Machine, Share, Verb};
@@ -45,7 +45,13 @@ const WAYS: [Asked; 3] = [
     (Share::Call, Descriptors::Fetched, Completion::Interrupt),
 ];
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let Through::DmaCall { window, .. } = case.through else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };

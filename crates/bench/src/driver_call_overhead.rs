@@ -21,7 +21,7 @@ use crate::error::BenchError;
 use crate::line_fit::line_of_plans;
 use crate::measured::Measured;
 use crate::needs;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together};
 use lanemark_machine::{Access, DriverCall, Facts, Machine, Op, Plan, Stream, Verb, Width};
@@ -108,7 +108,13 @@ fn call(case: &Case, call_bytes: u64) -> DriverCall {
     DriverCall { verb: case.verb, span: case.span(), call_bytes, width }
 }
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     match case.verb {
         _ if case.through == Through::Mmap => by_itself(question, machine, case, effort),
         Verb::Store => by_line(question, machine, case, effort),

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Access, Facts, Fence, Machine, Op, Plan, Stream, Verb, Width};
@@ -95,7 +95,13 @@ fn without(case: &Case) -> Vec<Op> {
 }
 
 /// The pass with the fence minus the pass without it, sample by sample of the same round.
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let passes = (question.simulated_passes)(case);
     let wanted = |name: &str, plan| Wanted { name: name.to_owned(), plan, most_passes: (question.most_passes)(case) };
     let stores = without(case);

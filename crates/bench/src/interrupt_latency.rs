@@ -10,7 +10,7 @@ use crate::dma_call::{self, Asked, WRITTEN};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::needs;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Completion, Machine, Share, Verb};
@@ -33,7 +33,13 @@ pub const QUESTION: Question = Question {
 
 const WAY: Asked = (Share::Doorbell, WRITTEN, Completion::Interrupt);
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let told = |completion| match case.through {
         Through::DmaCall { window, share, descriptors, .. } => {
             Case { through: Through::DmaCall { window, share, descriptors, completion }, ..case.clone() }

@@ -13,7 +13,7 @@ use crate::dma;
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::needs;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::sampling::{answer, measure, plan_for};
 use lanemark_machine::{Facts, Flow, Lane, Machine, Op, Peer, Plan, Samples, Transfer, Verb};
 use lanemark_record::{Answer, Quantity, Reach, Summary};
@@ -100,7 +100,13 @@ fn plan(case: &Case, passes: u64) -> Plan {
     }
 }
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let plan = plan_for(question, case, machine.facts().clockwork, effort);
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     let samples = &measured.samples;

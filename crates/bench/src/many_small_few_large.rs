@@ -4,6 +4,9 @@
 //! Unit: bytes per second of a whole run; the record has the time of the shortest, the middle and the longest run in seconds. A run is 8 GB in
 //! copies of 80 kB (100 000) or of 8 MB (1 000) from the same memory of the program to the same memory of the device, each waited for by
 //! its event before the next. A hundredth of them is asked for unless somebody wants all, and the record says so.
+//! How a run is taken: a copy that does not count, and then all others in a row. A whole run is taken in parts of about a second, a hundredth of it at the
+//! least, one behind the other, and its time is the sum of theirs. In between, and in nobody's time, the bytes of the last copy are looked at and
+//! others put in their place, and whoever waits hears how far it is. A second, because the first copies after that take longer.
 //! Spoiled by: other programs, and that is a part of the answer: a run counts whatever happened to it, and there are several.
 //! Source of the numbers: measurements of an FPGA card under a SYCL runtime, where 80 kB took up to four times longer in some runs than
 //! in others.
@@ -13,10 +16,11 @@ use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
 use crate::needs;
-use crate::question::Question;
-use crate::sampling::answer;
+use crate::question::{Question, Watch};
+use crate::sampling::{answer, interrupted};
 use lanemark_machine::{
-    Allocation, Clockwork, Facts, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told, Verb,
+    Allocation, Clockwork, Confirmed, Facts, Machine, MachineError, MovedByRuntime, Op, Plan, Sample, Samples, Told,
+    Verb,
 };
 use lanemark_record::{Answer, Detail, LEAST_SAMPLES, Quantity, Runs, Summary};
 use lanemark_units::Ticks;
@@ -41,11 +45,13 @@ const SIZES: [u64; 2] = [80_000, 8_000_000];
 const RUN_BYTES: u64 = 8_000_000_000;
 /// The most copies of a run.
 const MOST_COPIES: u64 = 100_000;
-/// How much of a run is asked for unless somebody wants all.
-const PART: u64 = 100;
+/// In how many parts a whole run is taken at the most; one of them is asked for unless somebody wants all.
+const PARTS: u64 = 100;
+/// How long a part should be: so long that a pause behind it is lost, and no longer, for nobody hears anything within.
+const PART: Ticks = Ticks::whole_ns(1_000_000_000);
 /// Runs of each: the fewest of which a median has an interval.
 const RUNS: usize = LEAST_SAMPLES;
-/// The longest that a run may take: a minute, or as long as at 10 MB/s. A whole one took two minutes where it was slow.
+/// The longest that a part may take: a minute, or as long as at 10 MB/s.
 const LEAST_TIMEOUT_NS: u64 = 60_000_000_000;
 const TIMEOUT_NS_PER_BYTE: u64 = 100;
 
@@ -62,10 +68,10 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 /// Copies of one run.
 fn copies(bytes: u64, is_whole: bool) -> u64 {
     let whole = (RUN_BYTES / bytes.max(1)).min(MOST_COPIES);
-    if is_whole { whole.max(1) } else { (whole / PART).max(1) }
+    if is_whole { whole.max(1) } else { (whole / PARTS).max(1) }
 }
 
-/// A pass is a copy, and a sample a run.
+/// A pass is a copy, and a sample a run or a part of one.
 fn plan(case: &Case, passes: u64) -> Plan {
     let Through::Runtime { told, allocation } = case.through else { return Plan::on_one_core(Vec::new(), passes) };
     let moved = MovedByRuntime { verb: case.verb, bytes: case.size, told, allocation };
@@ -75,28 +81,46 @@ fn plan(case: &Case, passes: u64) -> Plan {
     Plan { warmup_passes: 1, timeout, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
 }
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    watch: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let is_simulated = machine.facts().clockwork == Clockwork::Simulated;
     let usual = copies(case.size, effort.is_whole);
     let passes = effort.simulated_passes.filter(|_| is_simulated).unwrap_or(usual);
-    let plan = plan(case, passes);
-    let runs = if is_simulated { 1 } else { RUNS };
-    let mut measured = Measured::of(String::new(), plan.clone());
-    // One by one: a run may take half a minute, and those that are over are kept.
-    let (mut visit, mut taken) = (0, 0);
-    while taken < runs {
+    // Virtual time is nobody's to wait for.
+    let least = if is_simulated { passes } else { copies(case.size, false) };
+    let mut part = least;
+    let wanted = if is_simulated { 1 } else { RUNS };
+    let (mut measured, mut runs) = (Measured::of(String::new(), plan(case, passes)), 0);
+    let mut run = Run::begun(passes);
+    // Part by part: a run may take half a minute. Those that are over are kept, and what is half done counts as nothing.
+    while runs < wanted {
+        let done = (runs as f64 + run.share()) / wanted as f64;
         let mut samples = Samples::wanted(1);
-        match machine.run(&plan, &mut samples) {
-            Err(MachineError::Interrupted { .. }) if taken > 0 => break,
-            done => done?,
+        let plan = Plan { warmup_passes: u64::from(run.is_empty()), ..plan(case, part.min(run.left)) };
+        let ended = if watch(done) { machine.run(&plan, &mut samples) } else { Err(interrupted(machine)) };
+        match ended {
+            Err(MachineError::Interrupted { .. }) if runs > 0 => break,
+            ended => ended?,
         }
-        let samples = every_run(samples);
-        if samples.taken.is_empty() {
+        if samples.taken.is_empty() && samples.disturbed.is_empty() {
             break;
         }
-        taken += samples.taken.len();
-        measured.add(visit, &samples, 0);
-        visit += 1;
+        let (parts, confirmed) = (every_part(&mut samples), samples.confirmed);
+        for (sample, cpu) in parts {
+            part = copies_of_a_part(plan.passes, sample.delivered).max(least);
+            if run.add(sample, plan.passes, confirmed) {
+                let whole = std::mem::replace(&mut run, Run::begun(passes));
+                (samples.taken, samples.confirmed) = (vec![whole.sample], whole.confirmed);
+                samples.cpus = cpu.into_iter().collect();
+                measured.add(runs as u64, &samples, 0);
+                runs += 1;
+            }
+        }
     }
     let mut answer = answer(question, case, machine.facts(), &measured, effort);
     let seconds: Vec<f64> = measured.delivered_ns().iter().map(|ns| ns / 1e9).collect();
@@ -113,20 +137,64 @@ fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Eff
     Ok(answer)
 }
 
-/// Those too in which the core was taken away: no run is so short that it never is.
-fn every_run(mut samples: Samples) -> Samples {
+/// How many copies a part should have where so many took so long.
+fn copies_of_a_part(copies: u64, took: Ticks) -> u64 {
+    PART.0.saturating_mul(copies) / took.0.max(1)
+}
+
+/// A run on its way.
+struct Run {
+    copies: u64,
+    /// Those that are not made yet.
+    left: u64,
+    /// What the others took.
+    sample: Sample,
+    /// Of the part that brought the least.
+    confirmed: Option<Confirmed>,
+}
+
+impl Run {
+    fn begun(copies: u64) -> Run {
+        Run { copies, left: copies, sample: Sample::default(), confirmed: None }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.left == self.copies
+    }
+
+    /// How much of it is done, of 1.
+    fn share(&self) -> f64 {
+        (self.copies - self.left) as f64 / self.copies.max(1) as f64
+    }
+
+    /// Adds a part, if it is no longer than what is left; whether the run is over.
+    fn add(&mut self, part: Sample, copies: u64, confirmed: Option<Confirmed>) -> bool {
+        // A disturbed part counts, and a machine that repeats it may make more copies than a run has.
+        let Some(left) = self.left.checked_sub(copies) else { return false };
+        self.left = left;
+        self.sample.issue += part.issue;
+        self.sample.delivered += part.delivered;
+        let both = self.confirmed.into_iter().chain(confirmed);
+        self.confirmed = both.min_by_key(|confirmed| confirmed.confirmed_bytes);
+        left == 0
+    }
+}
+
+/// Each with its processor, and those too in which the core was taken away: no run is so short that it never is.
+fn every_part(samples: &mut Samples) -> Vec<(Sample, Option<u32>)> {
     for (before, sample, _) in samples.disturbed.drain(..).rev() {
         samples.taken.insert(before, sample);
     }
     samples.dropped = lanemark_machine::Dropped::default();
-    samples
+    let cpu = |place| samples.cpus.get(place).copied();
+    samples.taken.iter().enumerate().map(|(place, sample)| (*sample, cpu(place))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::runtime_fixture::{Runtime, facts};
-    use lanemark_machine::{Disturbance, Sample};
+    use lanemark_machine::Disturbance;
 
     #[test]
     fn a_run_is_as_many_bytes_in_small_copies_as_in_large_ones_or_a_hundredth_of_them() {
@@ -148,18 +216,56 @@ mod tests {
 
     #[test]
     fn the_record_says_how_many_of_how_many_copies_a_run_had_and_what_it_took() {
-        let mut runtime = Runtime::new(&Allocation::ALL);
-        let case = &cases(&facts(&[Allocation::Buffer]), &Axes::default())[0];
         for (is_whole, copies) in [(false, 1000), (true, 100_000)] {
-            let effort = Effort { is_whole, ..Effort::default() };
-            let answer = ask(&QUESTION, &mut runtime, case, &effort).unwrap();
+            let mut machine = Watched::default();
+            let answer = machine.asked(80_000, is_whole).unwrap();
             let Some(Detail::Runs(runs)) = answer.detail else { panic!("{:?}", answer.detail) };
             assert_eq!((runs.copies, runs.whole_copies, runs.runs), (copies, 100_000, 8));
-            // A copy takes a microsecond and a tenth of a nanosecond a byte.
-            let total = copies as f64 * 9e-6;
+            // A copy takes a millisecond and a tenth of a microsecond a byte.
+            let total = copies as f64 * 9e-3;
             assert!((runs.median_s / total - 1.0).abs() < 1e-9 && runs.shortest_s <= runs.longest_s);
-            assert!((answer.delivered_rate_bytes_per_s.unwrap().median / (80_000.0 / 9e-6) - 1.0).abs() < 1e-9);
+            assert!((answer.delivered_rate_bytes_per_s.unwrap().median / (80_000.0 / 9e-3) - 1.0).abs() < 1e-9);
+            assert_eq!((answer.passes, answer.samples_ns.len()), (copies, 8));
         }
+    }
+
+    #[test]
+    fn a_whole_run_is_made_in_a_hundred_parts_with_one_copy_before_the_first() {
+        let made = |size, is_whole| {
+            let mut machine = Watched::default();
+            machine.asked(size, is_whole).unwrap();
+            machine.made
+        };
+        assert_eq!(made(80_000, false), [(1, 1000); 8]);
+        let whole = made(80_000, true);
+        assert_eq!((whole.len(), whole[0], whole[100]), (800, (1, 1000), (1, 1000)));
+        assert!(whole[1..100].iter().all(|part| *part == (0, 1000)));
+        // 7629 copies are a hundred parts and a shorter one.
+        let uneven = made(1 << 20, true);
+        assert_eq!((uneven.len(), uneven[99], uneven[100]), (8 * 101, (0, 76), (0, 29)));
+    }
+
+    #[test]
+    fn parts_are_of_a_second_where_a_hundredth_takes_less() {
+        // A copy takes 9 us: a second is more than a run, once that is known.
+        let mut machine = Watched { is_quick: true, ..Watched::default() };
+        machine.asked(80_000, true).unwrap();
+        assert_eq!(machine.made[..3], [(1, 1000), (0, 99_000), (1, 100_000)]);
+        assert_eq!(machine.made.len(), 9);
+        let second = Ticks::whole_ns(1_000_000_000);
+        assert_eq!([second / 4, second, second * 3].map(|took| copies_of_a_part(30, took)), [120, 30, 10]);
+        assert!(copies_of_a_part(30, Ticks::ZERO) > MOST_COPIES);
+    }
+
+    #[test]
+    fn whoever_waits_hears_before_each_part_how_far_it_is_and_may_have_enough() {
+        let mut machine = Watched::default();
+        machine.asked(80_000, true).unwrap();
+        let parts: Vec<usize> = machine.heard.iter().map(|share| (share * 800.0).round() as usize).collect();
+        assert!(parts.iter().copied().eq(0..800), "{parts:?}");
+        let mut machine = Watched { enough_after: Some(150), ..Watched::default() };
+        let Some(Detail::Runs(runs)) = machine.asked(80_000, true).unwrap().detail else { panic!("no runs") };
+        assert_eq!((runs.runs, machine.made.len()), (1, 150));
     }
 
     #[test]
@@ -169,40 +275,102 @@ mod tests {
         let switched = Some(Disturbance::ContextSwitch);
         for (ns, disturbance) in [(1, None), (2, switched), (3, switched), (4, None)] {
             samples.keep(sample(ns), disturbance);
+            samples.cpus.push(ns as u32);
         }
-        let all = every_run(samples);
-        assert_eq!(all.taken, [1, 2, 3, 4].map(sample));
-        assert_eq!((all.disturbed.len(), all.dropped.count()), (0, 0));
+        let all = every_part(&mut samples);
+        assert_eq!(all, [1, 2, 3, 4].map(|ns| (sample(ns), Some(ns as u32))));
+        assert_eq!((samples.disturbed.len(), samples.dropped.count()), (0, 0));
     }
 
-    /// Answers so often, and is interrupted then.
-    struct Interrupted(Runtime, usize);
+    #[test]
+    fn a_part_that_was_disturbed_and_the_one_in_its_place_are_two_parts() {
+        let mut machine = Watched { disturbed: true, ..Watched::default() };
+        let answer = machine.asked(80_000, true).unwrap();
+        let Some(Detail::Runs(runs)) = answer.detail else { panic!("{:?}", answer.detail) };
+        assert_eq!((runs.runs, machine.made.len()), (8, 400));
+        assert!((runs.longest_s / 900.0 - 1.0).abs() < 1e-9 && answer.doubts.is_empty(), "{runs:?}");
+    }
 
-    impl Machine for Interrupted {
+    #[test]
+    fn a_run_takes_what_its_parts_take_and_no_part_that_is_longer_than_its_rest() {
+        let part = Sample { issue: Ticks(3), delivered: Ticks(5) };
+        let brought = |confirmed_bytes| Some(Confirmed { claimed_bytes: 9, confirmed_bytes });
+        let mut run = Run::begun(25);
+        assert_eq!([brought(9), brought(7)].map(|confirmed| run.add(part, 10, confirmed)), [false, false]);
+        assert!(!run.add(part, 10, brought(0)) && run.left == 5);
+        assert!(run.add(part, 5, brought(9)));
+        assert_eq!((run.sample.issue, run.sample.delivered, run.confirmed), (Ticks(9), Ticks(15), brought(7)));
+    }
+
+    /// Notes what it was asked, and is interrupted when it was asked so often.
+    #[derive(Default)]
+    struct Watched {
+        runtime: Option<Runtime>,
+        /// Whether copies take a thousandth of the time.
+        is_quick: bool,
+        /// Whether every sample is disturbed, and another one taken in its place.
+        disturbed: bool,
+        interrupted_at: Option<usize>,
+        /// After how many parts whoever waits says so.
+        enough_after: Option<usize>,
+        /// Passes that warm up, and those that count.
+        made: Vec<(u64, u64)>,
+        heard: Vec<f64>,
+    }
+
+    impl Watched {
+        fn asked(&mut self, size: u64, is_whole: bool) -> Result<Answer, BenchError> {
+            self.runtime = Some(Runtime::new(&[Allocation::Buffer]));
+            let axes = Axes { sizes: Some(vec![size]), ..Axes::default() };
+            let case = &cases(self.facts(), &axes)[0];
+            let (mut heard, enough_after) = (Vec::new(), self.enough_after);
+            let effort = Effort { is_whole, ..Effort::default() };
+            let answer = ask(&QUESTION, self, case, &effort, &mut |share| {
+                heard.push(share);
+                enough_after.is_none_or(|enough| heard.len() <= enough)
+            });
+            self.heard = heard;
+            answer
+        }
+    }
+
+    impl Machine for Watched {
         fn facts(&self) -> &Facts {
-            self.0.facts()
+            self.runtime.as_ref().unwrap().facts()
         }
 
-        fn supports(&self, plan: &Plan) -> Result<(), lanemark_machine::Unsupported> {
-            self.0.supports(plan)
+        fn supports(&self, _: &Plan) -> Result<(), lanemark_machine::Unsupported> {
+            Ok(())
         }
 
         fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-            let interrupted = || MachineError::Interrupted { machine: "a test".to_owned() };
-            self.1 = self.1.checked_sub(1).ok_or_else(interrupted)?;
-            self.0.run(plan, samples)
+            if self.interrupted_at == Some(self.made.len()) {
+                return Err(MachineError::Interrupted { machine: "a test".to_owned() });
+            }
+            self.made.push((plan.warmup_passes, plan.passes));
+            self.runtime.as_mut().unwrap().run(plan, samples)?;
+            for sample in samples.taken.iter_mut().filter(|_| !self.is_quick) {
+                (sample.issue, sample.delivered) = (sample.issue * 1000, sample.delivered * 1000);
+            }
+            let first = samples.taken.first().copied().filter(|_| self.disturbed);
+            samples.disturbed.extend(first.map(|sample| (0, sample, Disturbance::ContextSwitch)));
+            Ok(())
         }
     }
 
     #[test]
-    fn runs_that_were_over_when_it_was_interrupted_are_kept() {
-        let case = &cases(&facts(&[Allocation::Buffer]), &Axes::default())[0];
-        let asked = |whole_runs| {
-            let mut machine = Interrupted(Runtime::new(&[Allocation::Buffer]), whole_runs);
-            ask(&QUESTION, &mut machine, case, &Effort::default())
+    fn runs_that_were_over_when_it_was_interrupted_are_kept_and_one_that_was_not_is_nothing() {
+        let asked = |at, is_whole| {
+            let mut machine = Watched { interrupted_at: Some(at), ..Watched::default() };
+            match machine.asked(80_000, is_whole)?.detail {
+                Some(Detail::Runs(runs)) => Ok(runs.runs),
+                detail => panic!("{detail:?}"),
+            }
         };
-        let Some(Detail::Runs(runs)) = asked(3).unwrap().detail else { panic!("no runs") };
-        assert_eq!(runs.runs, 3);
-        assert!(asked(0).is_err());
+        assert_eq!((asked(3, false).unwrap(), asked(399, true).unwrap(), asked(400, true).unwrap()), (3, 3, 4));
+        let ended = |runs: Result<u64, BenchError>| runs.unwrap_err();
+        for error in [ended(asked(0, false)), ended(asked(99, true))] {
+            assert!(matches!(error, BenchError::Machine(MachineError::Interrupted { .. })), "{error}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::delivery;
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::rounds::{Wanted, in_rounds};
 use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
 use lanemark_record::{
@@ -33,13 +33,13 @@ pub fn plan_for(question: &Question, case: &Case, clockwork: Clockwork, effort: 
 /// [`BenchError::Machine`] with the machine's own reason.
 pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
     let mut answers = ask_together(question, machine, std::slice::from_ref(case), effort, &mut |_| true);
-    answers.pop().unwrap_or_else(|| Err(interrupted(machine)))
+    answers.pop().unwrap_or_else(|| Err(interrupted(machine).into()))
 }
 
 /// Asks several cases of one question of one machine: where time is real, in rounds that visit each of them. A question
 /// that needs several plans for one case visits these in rounds, case after case.
 ///
-/// `go_on` is asked before every visit, with how many cases are done. When it says no, or the machine is interrupted,
+/// `watch` is asked before every visit, with how many cases are done. When it says no, or the machine is interrupted,
 /// cases that have samples are answered from these, and the others end with [`MachineError::Interrupted`]. When the machine
 /// fails for good, those that were not asked yet end with [`BenchError::NotAsked`]. There are as many results as cases, in
 /// their order.
@@ -48,7 +48,7 @@ pub fn ask_together(
     machine: &mut dyn Machine,
     cases: &[Case],
     effort: &Effort,
-    go_on: &mut dyn FnMut(usize) -> bool,
+    watch: Watch<'_>,
 ) -> Vec<Result<Answer, BenchError>> {
     if let Some(ask) = question.ask {
         let (effort, mut has_failed) = (effort.share(cases.len()), false);
@@ -56,7 +56,12 @@ pub fn ask_together(
             if has_failed {
                 return Err(BenchError::NotAsked);
             }
-            let answer = if go_on(place) { ask(question, machine, case, &effort) } else { Err(interrupted(machine)) };
+            let mut watch_one = |share: f64| watch(place as f64 + share);
+            let answer = if watch_one(0.0) {
+                ask(question, machine, case, &effort, &mut watch_one)
+            } else {
+                Err(interrupted(machine).into())
+            };
             has_failed = answer.as_ref().is_err_and(BenchError::is_for_good);
             answer
         });
@@ -68,13 +73,15 @@ pub fn ask_together(
         plan: plan_for(question, case, clockwork, effort),
         most_passes: (question.most_passes)(case),
     };
-    let measured = in_rounds(machine, cases.iter().map(wanted).collect(), effort, go_on);
+    let mut go_on = |done: usize| watch(done as f64);
+    let measured = in_rounds(machine, cases.iter().map(wanted).collect(), effort, &mut go_on);
     let answers = measured.into_iter().zip(cases);
     answers.map(|(measured, case)| Ok(answer(question, case, machine.facts(), &measured?, effort))).collect()
 }
 
-fn interrupted(machine: &dyn Machine) -> BenchError {
-    MachineError::Interrupted { machine: machine.facts().name.clone() }.into()
+/// Whoever asked it had enough.
+pub(crate) fn interrupted(machine: &dyn Machine) -> MachineError {
+    MachineError::Interrupted { machine: machine.facts().name.clone() }
 }
 
 /// Samples of one plan alone; where time is real, with as many passes as a sample of the wanted length takes.
@@ -86,7 +93,7 @@ pub(crate) fn measure(
 ) -> Result<Measured, BenchError> {
     let wanted = Wanted { name: String::new(), plan: plan.clone(), most_passes };
     let mut measured = measure_together(machine, vec![wanted], effort)?;
-    measured.pop().ok_or_else(|| interrupted(machine))
+    measured.pop().ok_or_else(|| interrupted(machine).into())
 }
 
 /// Samples of several plans that make one answer, in rounds, as many results as plans.

@@ -11,7 +11,7 @@ use crate::dma;
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::needs;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::sampling::{answer, measure, plan_for};
 use lanemark_machine::{Facts, Flow, Machine, Moved, Peer, Together, Verb};
 use lanemark_record::{Answer, Detail, FlowRate, Flows, Quantity, Summary};
@@ -51,7 +51,13 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         .collect()
 }
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let plan = plan_for(question, case, machine.facts().clockwork, effort);
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     let mut answer = answer(question, case, machine.facts(), &measured, effort);

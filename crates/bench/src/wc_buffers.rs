@@ -17,7 +17,7 @@ use crate::case::{Axes, Case, Through};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
-use crate::question::Question;
+use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use crate::step::{Height, NoStep, steps};
@@ -98,7 +98,13 @@ fn plan(case: &Case, lines: u64, passes: u64) -> Plan {
     Plan::on_one_core(vec![Op::Stream(stores)], passes)
 }
 
-fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+fn ask(
+    question: &Question,
+    machine: &mut dyn Machine,
+    case: &Case,
+    effort: &Effort,
+    _: Watch<'_>,
+) -> Result<Answer, BenchError> {
     let room = machine.facts().regions.iter().find(|region| region.at == case.region).map_or(0, |region| region.len);
     let fits = |lines: &u64| plan(case, *lines, 1).bytes_per_sample() <= room;
     let asked: Vec<u64> = (1..=MOST_LINES).filter(fits).collect();

@@ -7,12 +7,13 @@ use crate::input;
 use crate::interrupt;
 use crate::matrix::matrix;
 use crate::output;
-use crate::progress::{by_time, progress};
+use crate::progress::{Cases, by_time};
 use crate::target::{Changes, Target, has_no_platform};
 use crate::work::{Task, work};
 use lanemark_advise::Verdict;
 use lanemark_bench::{
-    Axes, BenchError, CATALOGUE, Case, Effort, Question, Through, ask_together, has_formula, measured_ceiling, question,
+    Axes, BenchError, CATALOGUE, Case, Effort, Question, Through, Watch, ask_together, has_formula, measured_ceiling,
+    question,
 };
 use lanemark_inventory::{Load, Processors, Seen};
 use lanemark_machine::{Clockwork, Fence, Machine as _, MachineError, Unsupported, Verb};
@@ -97,10 +98,8 @@ pub fn judged(record: &Record) -> Judged {
 
 /// An answer, or why there is none.
 type Answered = Result<Answer, BenchError>;
-/// Told how many cases are done; whether to go on.
-type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
 /// Asks cases that belong together of the target at a place; fewer answers than cases where it is to end.
-type Ask = fn(&mut Run, usize, &Question, &[Case], GoOn) -> Vec<Answered>;
+type Ask = fn(&mut Run, usize, &Question, &[Case], Watch) -> Vec<Answered>;
 
 /// One run: whom, what, and what came out so far.
 struct Run {
@@ -174,26 +173,29 @@ impl Run {
     /// Asks every case of every question of every target, by `ask`, which is given those that belong together.
     fn ask_all(&mut self, interrupted: &AtomicBool, ask: Ask) {
         let tasks = std::mem::take(&mut self.tasks);
-        let bar = progress(tasks.len() as u64);
+        let bar = Cases::of(tasks.len());
+        let mut before = 0;
         for together in tasks.chunk_by(|a, b| (a.question.name, a.place) == (b.question.name, b.place)) {
             let (question, place) = (together[0].question, together[0].place);
+            let done = f64::from(before);
+            before += together.len() as u32;
             // Whoever does not answer any more is not asked again.
             if self.gone.contains(&place) {
                 self.leave_out(question, place, "all of it".to_owned());
                 continue;
             }
             let target = self.targets[place].facts().name.clone();
-            bar.set_message(format!("{} on {target}", question.name));
-            let done = bar.position();
+            bar.say(format!("{} on {target}", question.name));
             let cases: Vec<Case> = together.iter().map(|task| task.case.clone()).collect();
             let is_real = self.targets[place].facts().clockwork != Clockwork::Simulated;
+            let is_in_rounds = is_real && question.ask.is_none();
             let (begun, budget) = (Instant::now(), self.effort.budget);
-            let mut go_on = |cases: usize| {
-                let cases = if is_real { cases.max(by_time(begun, budget, together.len())) } else { cases };
-                bar.set_position(done + cases as u64);
+            let mut watch = |cases: f64| {
+                let by_time = if is_in_rounds { by_time(begun, budget, together.len()) } else { 0.0 };
+                bar.done(done + cases.max(by_time));
                 !interrupted.load(Ordering::Relaxed)
             };
-            let answers = ask(self, place, question, &cases, &mut go_on);
+            let answers = ask(self, place, question, &cases, &mut watch);
             let (mut not_asked, all) = (Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
                 match answer {
@@ -204,13 +206,13 @@ impl Run {
             if !not_asked.is_empty() {
                 self.leave_out(question, place, format!("{} of {all}: {}", not_asked.len(), not_asked.join("; ")));
             }
-            bar.set_position(done + together.len() as u64);
+            bar.done(f64::from(before));
             if self.record.interrupted || interrupted.load(Ordering::Relaxed) {
                 self.record.interrupted = true;
                 break;
             }
         }
-        bar.finish_and_clear();
+        bar.end();
     }
 
     /// Notes what is not asked of a target that has failed.
@@ -255,7 +257,7 @@ impl Run {
         }
     }
 
-    fn measure(&mut self, place: usize, question: &Question, cases: &[Case], go_on: GoOn) -> Vec<Answered> {
+    fn measure(&mut self, place: usize, question: &Question, cases: &[Case], watch: Watch) -> Vec<Answered> {
         // A stand-in is measured first, for after Ctrl-C there would be none.
         if question.quantity == Quantity::Bandwidth
             && let Some(case) = cases.first()
@@ -263,7 +265,7 @@ impl Run {
         {
             return vec![Err(error)];
         }
-        let answers = ask_together(question, self.targets[place].machine.as_mut(), cases, &self.effort, go_on);
+        let answers = ask_together(question, self.targets[place].machine.as_mut(), cases, &self.effort, watch);
         let with_limit = answers.into_iter().zip(cases).map(|(answer, case)| {
             let mut answer = answer?;
             answer.formula = self.formula(place, question, case);
@@ -275,8 +277,8 @@ impl Run {
         with_limit.collect()
     }
 
-    fn predict(&mut self, place: usize, question: &Question, cases: &[Case], go_on: GoOn) -> Vec<Answered> {
-        let each = cases.iter().enumerate().take_while(|(done, _)| go_on(*done));
+    fn predict(&mut self, place: usize, question: &Question, cases: &[Case], watch: Watch) -> Vec<Answered> {
+        let each = cases.iter().enumerate().take_while(|(done, _)| watch(*done as f64));
         each.map(|(_, case)| self.predict_one(place, question, case)).collect()
     }
 

@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::progress::progress;
 use crate::target::{Machines, platform, runtimes};
 use crate::unknown;
-use lanemark_experiment::{ExperimentError, Fitting, PAPERS, Paper, fittings, paper};
+use lanemark_experiment::{Before, ExperimentError, Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit_told as solve_told};
 use lanemark_hw::HostMemory;
 use lanemark_record::{Record, Reproduction, Verdict, file};
@@ -62,10 +62,11 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             Err(ExperimentError::Stopped { .. }) => break,
             reproduction => reproduction.map_err(|error| Failure::Check(error.to_string()))?,
         };
+        let mut before = Before::default();
         for machine in here.iter_mut().take_while(|_| !is_over()) {
             let bar = progress(0);
             bar.set_message(format!("{} on {}", paper.name, machine.facts().name));
-            let rows = lanemark_experiment::here(paper, machine.as_mut(), &mut |done, of| {
+            let rows = lanemark_experiment::here(paper, machine.as_mut(), &mut before, &mut |done, of| {
                 bar.set_length(of as u64);
                 bar.set_position(done as u64);
             });

@@ -5,7 +5,7 @@ use lanemark_bench::{Axes, Case, Cores, Effort, Question, Through, ask, question
 use lanemark_machine::{Facts, Holder, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Origin, Platform};
-use lanemark_record::{Answer, Detail, Reach, Summary};
+use lanemark_record::{Answer, Detail, Reach, Runs, Summary};
 use lanemark_sim::{ConfigWrite, NoConfigWrite, SimulatedMachine, setpci};
 
 /// What came out, in the figure's unit.
@@ -138,17 +138,22 @@ pub(crate) fn spread_of(answer: &Answer, wanted: Wanted) -> Option<[f64; 2]> {
         Wanted::LatencyUs => between(answer.latency_ns, 1e3),
         Wanted::LatencyMs => between(answer.latency_ns, 1e6),
         Wanted::LatencyS => between(answer.latency_ns, 1e9),
-        Wanted::WholeRunS => match &answer.detail {
-            Some(Detail::Runs(runs)) => {
-                let whole = runs.whole_copies as f64 / runs.copies as f64;
-                Some([runs.shortest_s * whole, runs.longest_s * whole])
-            }
-            _ => None,
-        },
+        Wanted::WholeRunS => {
+            let (runs, times) = whole_runs(answer)?;
+            Some([runs.shortest_s * times, runs.longest_s * times])
+        }
         Wanted::IssueGbPerS => between(answer.issue_rate_bytes_per_s, 1e9),
         Wanted::DeliveredGbPerS => between(answer.delivered_rate_bytes_per_s, 1e9),
         Wanted::DeliveredMibPerS => between(answer.delivered_rate_bytes_per_s, MIB),
-        Wanted::FlowMibPerS => None,
+        Wanted::SpreadNs | Wanted::WorstRunS | Wanted::FlowMibPerS => None,
+    }
+}
+
+/// What was made of a run, times this is a whole one.
+fn whole_runs(answer: &Answer) -> Option<(&Runs, f64)> {
+    match &answer.detail {
+        Some(Detail::Runs(runs)) => Some((runs, runs.whole_copies as f64 / runs.copies as f64)),
+        _ => None,
     }
 }
 
@@ -158,10 +163,18 @@ pub(crate) fn figure_of(answer: &Answer, wanted: Wanted) -> Option<f64> {
         Wanted::LatencyUs => answer.latency_ns?.median / 1e3,
         Wanted::LatencyMs => answer.latency_ns?.median / 1e6,
         Wanted::LatencyS => answer.latency_ns?.median / 1e9,
-        Wanted::WholeRunS => match &answer.detail {
-            Some(Detail::Runs(runs)) => runs.median_s * runs.whole_copies as f64 / runs.copies as f64,
-            _ => return None,
-        },
+        Wanted::SpreadNs => {
+            let summary = answer.latency_ns.filter(|summary| summary.count > 1)?;
+            summary.p99 - summary.p1
+        }
+        Wanted::WholeRunS => {
+            let (runs, times) = whole_runs(answer)?;
+            runs.median_s * times
+        }
+        Wanted::WorstRunS => {
+            let (runs, times) = whole_runs(answer)?;
+            runs.longest_s * times
+        }
         Wanted::IssueGbPerS => answer.issue_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredGbPerS => answer.delivered_rate_bytes_per_s?.median / 1e9,
         Wanted::DeliveredMibPerS => answer.delivered_rate_bytes_per_s?.median / MIB,

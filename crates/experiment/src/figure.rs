@@ -1,5 +1,6 @@
 //! The files of an experiment, read and checked.
 
+use crate::ask_here::AskHere;
 use lanemark_record::Class;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -108,39 +109,6 @@ pub struct Figure {
     pub here: Vec<AskHere>,
 }
 
-/// A question to the machine this runs on, which is another than the paper's.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AskHere {
-    /// By catalogue name.
-    pub question: String,
-    /// The way, as records show it.
-    pub way: String,
-    /// Of how many bytes; of all that the question asks for if it is not said.
-    pub size: Option<u64>,
-    /// What is asked.
-    pub what: String,
-    /// Who can be asked.
-    #[serde(default)]
-    pub of: Whom,
-    /// Which figure of the answer; a latency in ns if it is not said.
-    #[serde(default)]
-    pub figure: Wanted,
-    /// What the paper says in the unit of `figure`, where that is no row of `published.csv`.
-    pub published: Option<f64>,
-}
-
-/// Who of this machine is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Whom {
-    /// Its memory and its processor.
-    #[default]
-    Host,
-    /// Each device behind a runtime.
-    Runtimes,
-}
-
 /// One column of a table: the same way at every size, figures called `ID:column:size`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -208,8 +176,12 @@ pub enum Wanted {
     LatencyMs,
     /// The same in s.
     LatencyS,
+    /// From p1 to p99 of the latency in ns: how far samples lie apart.
+    SpreadNs,
     /// What a whole run of copies takes in s, by those that were made.
     WholeRunS,
+    /// The same of the run that took longest.
+    WorstRunS,
     /// Median issue rate in GB/s.
     IssueGbPerS,
     /// Median delivered rate in GB/s.
@@ -225,12 +197,28 @@ impl Wanted {
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
-            Wanted::LatencyNs => "ns",
+            Wanted::LatencyNs | Wanted::SpreadNs => "ns",
             Wanted::LatencyUs => "us",
             Wanted::LatencyMs => "ms",
-            Wanted::LatencyS | Wanted::WholeRunS => "s",
+            Wanted::LatencyS | Wanted::WholeRunS | Wanted::WorstRunS => "s",
             Wanted::IssueGbPerS | Wanted::DeliveredGbPerS => "GB/s",
             Wanted::DeliveredMibPerS | Wanted::FlowMibPerS => "MiB/s",
+        }
+    }
+
+    /// Whether of two answers the first is the better one: the less time, the more bytes a second.
+    pub(crate) fn is_better(self, one: f64, than: f64) -> bool {
+        match self {
+            Wanted::IssueGbPerS | Wanted::DeliveredGbPerS | Wanted::DeliveredMibPerS | Wanted::FlowMibPerS => {
+                one > than
+            }
+            Wanted::LatencyNs
+            | Wanted::LatencyUs
+            | Wanted::LatencyMs
+            | Wanted::LatencyS
+            | Wanted::SpreadNs
+            | Wanted::WholeRunS
+            | Wanted::WorstRunS => one < than,
         }
     }
 }

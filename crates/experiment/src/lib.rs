@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ask_here;
 mod asked;
 mod coherent;
 mod expression;
@@ -25,7 +26,7 @@ mod small_payload_rule;
 
 pub use figure::{Experiment, ExperimentError};
 pub use fitting::{Fitting, fittings};
-pub use here::{asks_runtimes, here};
+pub use here::{Before, asks_runtimes, here};
 pub use paper::{PAPERS, Paper, paper};
 pub use reproduce::reproduce;
 pub use rules::{Check, RULES, Rule};

@@ -63,11 +63,12 @@ pub struct Here {
     pub what: String,
     /// Who was asked: `host`, or a device behind a runtime and what it is.
     pub asked: String,
-    /// The question and the way that answered.
+    /// The question and the way that answered, and from which core where several were asked; or the arithmetic over other rows.
     pub way: String,
     /// What the paper says of its machine; absent where it gives no number.
     pub published: Option<f64>,
-    /// What was said here, the median; of several pairs of cores, that of the nearest. Absent if there is no answer.
+    /// What was said here, the median unless `what` says otherwise; of several cores or pairs of cores, that of the best. Absent if there is
+    /// no answer.
     pub here: Option<f64>,
     /// Below which 1 % of the samples lie; of runs of many copies the shortest. Absent where one sample is all.
     pub from: Option<f64>,

@@ -1,6 +1,7 @@
 //! Launches and copies through an OpenCL runtime, beside a bare loop in C on the same runtime.
 //!
-//! Both stay in memory and take turns of a few milliseconds: from one minute to the next such a machine, and where the system puts a runtime's
+//! What our loop adds is told exactly by an OpenCL whose calls do nothing: there is nothing else in its time. On a real runtime it is lost in what
+//! launches and copies differ by. Both stay in memory and take turns of a few milliseconds: from one minute to the next such a machine, and where the system puts a runtime's
 //! threads, differ by more than what is compared. Each round has processes and memory of its own, for pages lie where they happen to.
 
 use super::row;
@@ -13,18 +14,23 @@ use std::sync::Arc;
 
 /// As an argument: what is asked for is taken in this process, which has been given runtimes.
 pub const WITHIN: &str = "runtime-within";
+/// The same, with one that does nothing.
+pub const NOTHING: &str = "runtime-nothing";
 
 /// Copied at once.
 const BYTES: u64 = 8_000_000;
-const ROUNDS: usize = 9;
-/// Turns of each in a round, and samples in a turn.
-const TURNS: usize = 40;
-const SAMPLES: usize = 10;
+const ROUNDS: usize = 31;
+/// Turns of each in a round, and samples in a turn: of fewer, the first find caches as whoever was before left them.
+const TURNS: usize = 4;
+const SAMPLES: usize = 50;
 /// Launches of a sample; of copies it has one.
 const LAUNCHES: u64 = 4;
 
-/// A launch told by finish, and a copy to a buffer by either wait, both of the first device: PoCL below `.tools/`, if nobody names runtimes.
+/// What our loop adds; and a launch told by finish, and a copy to a buffer by either wait, both of the first device: PoCL below `.tools/`, if nobody names runtimes.
 pub fn runtime() {
+    if let Err(why) = on_nothing() {
+        println!("{:<66} {why}", "runtime");
+    }
     if std::env::var_os("OCL_ICD_VENDORS").is_some() {
         return within();
     }
@@ -34,13 +40,76 @@ pub fn runtime() {
     }
     let libraries = ("LD_LIBRARY_PATH", pocl.join("root/usr/lib/x86_64-linux-gnu"));
     let environment = [("OCL_ICD_VENDORS", pocl.join("vendors")), libraries, ("POCL_CACHE_DIR", pocl.join("cache"))];
-    // Libraries are looked for where a process was told to when it began.
-    let done = std::env::current_exe().and_then(|this| Command::new(this).arg(WITHIN).envs(environment).status());
+    again(WITHIN, &environment);
+}
+
+/// This program, once more: libraries are looked for where a process was told to when it began.
+fn again(what: &str, environment: &[(&str, PathBuf)]) {
+    let environment = environment.iter().map(|(name, value)| (name, value));
+    let done = std::env::current_exe().and_then(|this| Command::new(this).arg(what).envs(environment).status());
     match done {
         Ok(status) if status.success() => {}
         Ok(status) => eprintln!("runtime: ended with {status}"),
         Err(error) => eprintln!("runtime: this program cannot be started again: {error}"),
     }
+}
+
+/// Has the OpenCL made that does nothing, and this program ask it.
+fn on_nothing() -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("lanemark-nothing-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+    let mut compile = Command::new("cc");
+    compile.args(["-O2", "-shared", "-fPIC", "-o"]).arg(folder.join("libOpenCL.so.1"));
+    let done = well(compile.arg(root().join("crates/hw/tests/fake_opencl/opencl.c")));
+    if done.is_ok() {
+        again(NOTHING, &[("LD_LIBRARY_PATH", folder.clone()), ("FAKE_FAILS", PathBuf::new())]);
+    }
+    let removed = std::fs::remove_dir_all(&folder);
+    done.and(removed.map_err(|error| format!("{} is left behind: {error}", folder.display())))
+}
+
+/// What our loop takes where calls take nothing, and one in C.
+pub fn nothing() {
+    let all = |bare: &Path| {
+        added(bare, &["launch"], "a launch and clFinish", Told::Finish, &launch())?;
+        let bytes = SHORT_BYTES.to_string();
+        for told in Told::ALL {
+            let what = format!("a copy of {SHORT_BYTES} B, told by {}", told.name());
+            added(bare, &["copy", &bytes], &what, told, &copy(SHORT_BYTES, told))?;
+        }
+        Ok(())
+    };
+    with_bare(all);
+}
+
+/// Copied where calls do nothing else.
+const SHORT_BYTES: u64 = 8;
+/// Passes of a sample there.
+const SHORT_PASSES: u64 = 2000;
+
+fn added(bare: &Path, asked: &[&str], what: &str, told: Told, op: &Op) -> Result<(), String> {
+    let passes = SHORT_PASSES.to_string();
+    let asked: Vec<&str> = [asked[0], &passes].into_iter().chain(asked[1..].iter().copied()).collect();
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let (mut machine, mut bare) = (opened()?, Bare::new(bare, &asked)?);
+        rounds.push(turns(&mut machine, op, SHORT_PASSES, &mut bare, told)?);
+    }
+    row(
+        &format!("runtime: our loop where calls do nothing, {what}, ns"),
+        rounds.iter().map(|[ours, _]| *ours).collect(),
+    );
+    row("  baseline: a loop in C, ns", rounds.iter().map(|[_, bare]| *bare).collect());
+    row("  ours less baseline, ns", rounds.iter().map(|[ours, bare]| ours - bare).collect());
+    Ok(())
+}
+
+fn launch() -> Op {
+    Op::Launch(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE })
+}
+
+fn copy(bytes: u64, told: Told) -> Op {
+    Op::MovedByRuntime(MovedByRuntime { verb: Verb::Store, bytes, told, allocation: Allocation::Buffer })
 }
 
 fn root() -> PathBuf {
@@ -49,8 +118,12 @@ fn root() -> PathBuf {
 
 /// All of it, with the runtimes that the environment names.
 pub fn within() {
+    with_bare(|bare| launches(bare).and_then(|()| copies(bare)));
+}
+
+fn with_bare(take: impl FnOnce(&Path) -> Result<(), String>) {
     let bare = std::env::temp_dir().join(format!("lanemark-bare-{}", std::process::id()));
-    if let Err(why) = compiled(&bare).and_then(|()| launches(&bare)).and_then(|()| copies(&bare)) {
+    if let Err(why) = compiled(&bare).and_then(|()| take(&bare)) {
         println!("{:<66} {why}", "runtime");
     }
     // There is none where the compiler did not make it.
@@ -64,6 +137,10 @@ fn compiled(bare: &Path) -> Result<(), String> {
     let searched = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
     compile.args(searched.split(':').filter(|folder| !folder.is_empty()).map(|folder| format!("-L{folder}")));
     compile.args(["-l:libOpenCL.so.1", "-Wl,--allow-shlib-undefined"]);
+    well(&mut compile)
+}
+
+fn well(compile: &mut Command) -> Result<(), String> {
     let done = compile.output().map_err(|error| format!("no C compiler: {error}"))?;
     let said = || format!("not compiled: {}", String::from_utf8_lossy(&done.stderr).trim());
     if done.status.success() { Ok(()) } else { Err(said()) }
@@ -142,10 +219,9 @@ fn opened() -> Result<OpenClMachine, String> {
 
 fn launches(bare: &Path) -> Result<(), String> {
     let mut rounds = Vec::new();
-    let launch = Op::Launch(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE });
     for _ in 0..ROUNDS {
         let mut bare = Bare::new(bare, &["launch", &LAUNCHES.to_string()])?;
-        rounds.push(turns(&mut opened()?, &launch, LAUNCHES, &mut bare, Told::Finish)?);
+        rounds.push(turns(&mut opened()?, &launch(), LAUNCHES, &mut bare, Told::Finish)?);
     }
     row("runtime: a launch that does nothing and clFinish, ns", rounds.iter().map(|[ours, _]| *ours).collect());
     row("  baseline: a loop in C, ns", rounds.iter().map(|[_, bare]| *bare).collect());
@@ -161,8 +237,7 @@ fn copies(bare: &Path) -> Result<(), String> {
     for _ in 0..ROUNDS {
         let (mut machine, mut bare) = (opened()?, Bare::new(bare, &["copy", "1", &BYTES.to_string()])?);
         for (rates, told) in rounds.iter_mut().zip(Told::ALL) {
-            let moved = MovedByRuntime { verb: Verb::Store, bytes: BYTES, told, allocation: Allocation::Buffer };
-            let both = turns(&mut machine, &Op::MovedByRuntime(moved), 1, &mut bare, told)?;
+            let both = turns(&mut machine, &copy(BYTES, told), 1, &mut bare, told)?;
             rates.push(both.map(|ns| bytes / ns));
         }
     }
