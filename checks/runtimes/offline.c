@@ -27,13 +27,13 @@ int main(int argc, char **argv) {
     clGetPlatformIDs(MOST, platforms, &platform_count);
     for (uint32_t n = 0; n < platform_count && n < MOST && !device; n++) {
         if (clGetDeviceIDs(platforms[n], 0xFFFFFFFF, MOST, found, &count)) continue;
-        if (left < (long)count) device = found[left];
+        if (left >= 0 && left < (long)count && left < MOST) device = found[left];
         left -= count;
     }
     if (!device) return 77;
     FILE *file = fopen(argv[2], "rb");
     size_t len = file ? fread(text, 1, SOURCE, file) : 0, bytes = 0;
-    if (!len || fclose(file)) return 2;
+    if (!len || len == SOURCE || fclose(file)) return 2;
     int32_t status;
     void *context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
     void *program = clCreateProgramWithSource(context, 1, &source, &len, &status);

@@ -1,7 +1,15 @@
 //! Kernels on a card's own memory: what is asked of them, and of which matrices.
 
 use crate::folder::{Folder, card};
+use lanemark_bench::{Axes, CATALOGUE, Effort, ask};
+use lanemark_compute::{StreamCopy, Work};
+use lanemark_machine::{
+    Allocation, Clockwork, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples,
+    Unsupported,
+};
+use lanemark_units::Ticks;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 const KERNELS: &str = r#"
 [device_memory]
@@ -87,4 +95,81 @@ fn a_card_without_kernels_says_which_sections_it_takes() {
     let outcome = Folder::new().run(&["bench", "--on", "aws-f1", "--question", "spmv"]);
     assert_eq!(outcome.code, Some(77));
     assert!(outcome.err.contains("[device_memory] and [kernel]"), "{}", outcome.err);
+}
+
+/// A runtime that takes every plan, and notes what kernels it would have launched.
+struct Noting {
+    facts: Facts,
+    kernels: BTreeSet<String>,
+}
+
+impl Machine for Noting {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, _: &Plan) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        samples.clear();
+        for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
+            self.kernels.extend(match op {
+                Op::Launch(launch) => Some(format!("nothing_{}", launch.arguments.count)),
+                Op::Compute(compute) => Some(match &compute.work {
+                    Work::Spmv(_) => "spmv".to_owned(),
+                    Work::StreamCopy(StreamCopy { vector_words, stride_bytes: 8, .. }) => {
+                        format!("stream_copy_{vector_words}")
+                    }
+                    Work::StreamCopy(StreamCopy { vector_words, .. }) => {
+                        format!("stream_copy_{vector_words}_with_gaps")
+                    }
+                }),
+                _ => None,
+            });
+        }
+        while samples.wants_more() {
+            let time = Ticks::whole_ns(1000 * plan.passes.max(1));
+            samples.keep(Sample { issue: time, delivered: time }, None);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
+    let runtime = RuntimeFacts {
+        kind: DeviceKind::Accelerator,
+        is_emulated: false,
+        allocations: Allocation::ALL.to_vec(),
+        memory_ports: 32,
+        computes: true,
+    };
+    let facts = Facts {
+        name: "a runtime".to_owned(),
+        summary: String::new(),
+        clockwork: Clockwork::Simulated,
+        cores: 2,
+        regions: vec![],
+        memory_types: vec![],
+        stores: vec![],
+        loads: vec![],
+        memcpy: String::new(),
+        dma: None,
+        driver_width: None,
+        disciplines: vec![],
+        holders: vec![],
+        runtime: Some(runtime),
+    };
+    let mut machine = Noting { facts, kernels: BTreeSet::new() };
+    for question in CATALOGUE {
+        for case in (question.cases)(&machine.facts.clone(), &Axes::default()) {
+            ask(question, &mut machine, &case, &Effort::default()).unwrap();
+        }
+    }
+    let outcome = Folder::with(&[]).run(&["kernels"]);
+    assert_eq!((outcome.code, &*outcome.err), (Some(0), ""));
+    let printed = outcome.out.split("__kernel void ").skip(1).filter_map(|kernel| kernel.split('(').next());
+    assert_eq!(printed.map(str::to_owned).collect::<BTreeSet<_>>(), machine.kernels);
 }

@@ -4,8 +4,8 @@ use crate::caller::{Caller, Cores};
 use crate::computation::{Computation, Matrix};
 use lanemark_compute::{StreamCopy, Work};
 use lanemark_machine::{
-    Access, Allocation, Arguments, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow, Handover,
-    Holder, HostMemory, KernelCall, Launch, Lend, Means, MovedByRuntime, Pattern, Peer, Region, Relay, Share,
+    Access, Allocation, Arguments, Clock, Clockwork, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow,
+    Handover, Holder, HostMemory, KernelCall, Launch, Lend, Means, MovedByRuntime, Pattern, Peer, Region, Relay, Share,
     Socket as MemorySocket, Span, Told, Transfer, Verb, Width, Window, Writer,
 };
 use lanemark_record::{CorePair, Found, Quantity, Reach, Socket, Way};
@@ -287,7 +287,12 @@ impl Case {
             Through::Shared(_) => Some(Handover::MOST_BYTES),
             Through::Runtime { .. } => Some(MovedByRuntime::MOST_BYTES),
             Through::Compute(_) => match self.computation.as_ref().map(|asked| &asked.work) {
-                Some(Work::StreamCopy(copy)) => Some(StreamCopy::most_bytes_per_port(copy.ports)),
+                Some(Work::StreamCopy(copy)) => {
+                    let most = StreamCopy::most_bytes_per_port(copy.ports);
+                    // What fills an array and reads it back is a copy of a runtime.
+                    let is_filled = facts.clockwork != Clockwork::Simulated;
+                    Some(if is_filled { most.min(MovedByRuntime::MOST_BYTES) } else { most })
+                }
                 _ => Some(self.size),
             },
             _ => region,

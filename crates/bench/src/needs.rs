@@ -88,11 +88,8 @@ pub(crate) fn kernels(facts: &Facts) -> Option<LeftOut> {
         Clockwork::Simulated => {
             "its card runs no kernels: its platform file has no sections [device_memory] and [kernel]"
         }
-        _ if has_queue(facts) => {
-            "its kernels do nothing: without a SYCL compiler there are no others; ask the same device behind OpenCL, --on opencl:0"
-        }
         _ => {
-            "it runs no kernels that compute: ask an OpenCL device, --on opencl:0, or a platform with sections [device_memory] and [kernel]"
+            "it runs no kernels that compute: ask a device behind a runtime, --on opencl:0, or a platform with sections [device_memory] and [kernel]"
         }
     };
     let computes = facts.runtime.as_ref().is_some_and(|runtime| runtime.computes);

@@ -72,6 +72,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 mod tests {
     use super::*;
     use crate::runtime_fixture;
+    use lanemark_machine::Clockwork;
 
     #[test]
     fn a_way_says_ports_loop_and_stride_and_both_directions_are_counted() {
@@ -98,6 +99,10 @@ mod tests {
             for case in &cases {
                 assert_eq!((case.size, copy(case).unwrap().bytes_per_port), (wanted, wanted));
                 assert!(case.room(&facts) >= wanted, "{}", case.way());
+            }
+            // What a real device copies within a port is filled by a copy of its runtime.
+            for (clockwork, most) in [(Clockwork::Simulated, 512 << 20), (Clockwork::Real, 256 << 20)] {
+                assert_eq!(cases[0].most_window(&Facts { clockwork, ..facts.clone() }), most);
             }
         }
     }

@@ -186,10 +186,10 @@ pub fn runtimes(interrupted: &Arc<AtomicBool>) -> (Machines, Vec<String>) {
             Ok(machine) => found.push(Box::new(machine)),
             Err(OpenClError::NoDevice { .. }) => break,
             // This one's own trouble; another may have none.
-            Err(error @ (OpenClError::NotBuilt { .. } | OpenClError::NoCompiler { .. })) => {
-                silent.push(format!("{OPENCL}{number}: {error}"));
+            Err(error @ OpenClError::NotBuilt { .. }) => silent.push(format!("{OPENCL}{number}: {error}")),
+            Err(error @ (OpenClError::NotOpened { .. } | OpenClError::NoCompiler { .. })) => {
+                silent.push(error.to_string());
             }
-            Err(error @ OpenClError::NotOpened { .. }) => silent.push(error.to_string()),
             Err(error) => {
                 silent.push(error.to_string());
                 break;

@@ -228,10 +228,17 @@ impl Answers<'_> {
         let cases: Vec<Case> = cases.into_iter().filter(|case| case.way().to_string() == *way).collect();
         let answers = ask_together(question, self.machine, &cases, &Effort::default(), &mut |_| true);
         let answered = |(case, answer): (&Case, Result<Answer, BenchError>)| {
-            (case.caller, answer.map_err(|error| error.to_string()))
+            let answer = answer.map_err(|error| error.to_string());
+            (case.caller, answer.and_then(|answer| lost_bytes(&answer).map_or(Ok(answer), Err)))
         };
         Ok(cases.iter().zip(answers).map(answered).collect())
     }
+}
+
+/// What a time means nothing without: that the bytes are there, or the results right.
+fn lost_bytes(answer: &Answer) -> Option<String> {
+    let bytes = answer.bytes.filter(|bytes| bytes.claimed_bytes != bytes.confirmed_bytes)?;
+    Some(format!("{} of {} bytes are there; the figure means nothing", bytes.confirmed_bytes, bytes.claimed_bytes))
 }
 
 #[cfg(test)]
@@ -239,7 +246,8 @@ mod tests {
     use super::*;
     use crate::paper::PAPERS;
     use lanemark_machine::{
-        Allocation, Clockwork, DeviceKind, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, Unsupported,
+        Allocation, Clockwork, Confirmed, DeviceKind, MachineError, Op, Plan, RuntimeFacts, Sample, Samples,
+        Unsupported,
     };
     use lanemark_sim::SimulatedMachine;
     use lanemark_units::Ticks;
@@ -300,6 +308,8 @@ mod tests {
         facts: Facts,
         samples: u64,
         plans: usize,
+        /// Whether its copies bring their bytes.
+        brings: bool,
     }
 
     fn runtime(name: &str, summary: &str) -> Runtime {
@@ -326,7 +336,7 @@ mod tests {
             holders: vec![],
             runtime: Some(runtime),
         };
-        Runtime { facts, samples: 0, plans: 0 }
+        Runtime { facts, samples: 0, plans: 0, brings: true }
     }
 
     impl Machine for Runtime {
@@ -352,6 +362,8 @@ mod tests {
                 let time = Ticks::whole_ns(1000 * us);
                 samples.keep(Sample { issue: time, delivered: time }, None);
             }
+            let confirmed_bytes = if self.brings { 80_000 } else { 79_999 };
+            samples.confirmed = Some(Confirmed { claimed_bytes: 80_000, confirmed_bytes });
             Ok(())
         }
     }
@@ -410,6 +422,18 @@ mod tests {
         assert_eq!((rows[3].published, &*rows[3].unit, &*rows[3].way), (Some(31.6), "-", "C/B"));
         assert_eq!((rows[4].here, rows[4].published, &*rows[4].because), (None, None, "D has no value in 'D/B'"));
         assert_eq!((rows[2].here, &*rows[2].because), (None, "this machine has nothing to ask it of"));
+    }
+
+    #[test]
+    fn a_time_in_which_not_all_bytes_arrived_is_no_answer_and_what_is_derived_of_it_neither() {
+        let lines = [
+            format!("{COPIES}, figure = \"whole_run_s\", name = \"B\""),
+            "of = \"runtimes\", derive = \"B\", unit = \"s\"".to_owned(),
+        ];
+        let rows = said(&lines, &mut [Runtime { brings: false, ..runtime("opencl:0", "") }]);
+        let because = "79999 of 80000 bytes are there; the figure means nothing";
+        assert_eq!((rows[0].here, &*rows[0].because), (None, because));
+        assert_eq!((rows[1].here, &*rows[1].because), (None, "B has no value in 'B'"));
     }
 
     #[test]

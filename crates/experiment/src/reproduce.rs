@@ -150,7 +150,7 @@ fn figure_row(
         return apply_rules(platform, figure, row);
     } else if let Some(later) = &figure.later {
         row.verdict = Verdict::Later;
-        row.note = format!("not there yet: {later}");
+        row.note = format!("not answered: {later}");
         return Ok(row);
     }
     judge(&mut row, figure.sic, figure.known_gap);

@@ -241,6 +241,33 @@ fn a_board_that_has_no_compiler_says_what_it_wants_and_launches_kernels_that_are
             assert!(refused.because.contains(&format!("board.aocx has no kernel {name}:")), "{}", refused.because);
         }
         run(&mut board, launch(0, Allocation::Buffer)).unwrap();
+        // No kernel has to be there that is not asked for.
+        let mut board = OpenClMachine::open_with(0, Some(given("FAKE\nspmv\n")), Arc::default()).unwrap();
+        run(&mut board, spmv()).unwrap();
+        let MachineError::Unsupported(refused) = run(&mut board, launch(0, Allocation::Buffer)).unwrap_err() else {
+            panic!()
+        };
+        assert!(refused.because.contains("board.aocx has no kernel nothing_0:"), "{}", refused.because);
+    });
+}
+
+#[test]
+fn a_board_that_cannot_take_kernels_now_does_not_speak_against_their_file() {
+    with_fake("clCreateProgramWithBinary 1 -2", EVERYTHING, || {
+        let error = OpenClMachine::open_with(0, Some(given("FAKE\nspmv\n")), Arc::default()).unwrap_err();
+        assert!(matches!(error, OpenClError::NotOpened { .. }), "{error:?}");
+        let error = error.to_string();
+        assert!(error.contains("giving it kernels that are built: CL_DEVICE_NOT_AVAILABLE (-2)"), "{error}");
+    });
+}
+
+#[test]
+fn kernels_that_a_device_does_not_take_are_refused_with_what_it_said_of_them() {
+    with_fake("clBuildProgram 1 -11", EVERYTHING, || {
+        let error = OpenClMachine::open_with(0, Some(given("FAKE\nspmv\n")), Arc::default()).unwrap_err();
+        let (is_it, error) = (matches!(error, OpenClError::NotTaken { .. }), error.to_string());
+        assert!(is_it && error.contains("CL_BUILD_PROGRAM_FAILURE (-11)"), "{error}");
+        assert!(error.ends_with("\nline 5000: nor this"), "{error}");
     });
 }
 

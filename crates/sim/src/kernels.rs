@@ -68,27 +68,40 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
     }
 }
 
-/// Does a work, once.
+/// Does a work, once. `stop` is asked again and again whether to end before; `None` if so.
 #[must_use]
-pub fn compute(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Computed {
+pub fn compute(
+    memory: &DeviceMemory,
+    kernel: &Kernel,
+    work: &Work,
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<Computed> {
     let spec = Spec::new(memory, kernel);
     let mut ports = vec![MemoryPort::new(PortSpec::from(memory)); memory.ports.value as usize];
     match work {
-        Work::StreamCopy(copy) => stream_copy(spec, &mut ports, copy),
-        Work::Spmv(spmv) => multiply(spec, &mut ports, spmv),
+        Work::StreamCopy(copy) => stream_copy(spec, &mut ports, copy, stop),
+        Work::Spmv(spmv) => (!stop()).then(|| multiply(spec, &mut ports, spmv)),
     }
 }
 
-fn stream_copy(spec: Spec, ports: &mut [MemoryPort], copy: &StreamCopy) -> Computed {
+fn stream_copy(
+    spec: Spec,
+    ports: &mut [MemoryPort],
+    copy: &StreamCopy,
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<Computed> {
     let (mut span, mut confirmed) = (Ticks::ZERO, 0);
     // No kernel makes another wait, for each has a port of its own: one after the other, they take the memory of one.
     for port in copy.first_port..copy.first_port + copy.ports {
+        if stop() {
+            return None;
+        }
         let words = (0..copy.count()).map(|word| meant(port, word)).collect();
         let mut kernel = [StreamKernel::new(spec, *copy, port as usize, words)];
         span = span.max(run(&mut kernel, ports));
         confirmed += (0..).zip(kernel[0].copied()).filter(|(word, found)| **found == meant(port, *word)).count() as u64;
     }
-    Computed { span, claimed_bytes: copy.bytes() / 2, confirmed_bytes: confirmed * StreamCopy::WORD_BYTES }
+    Some(Computed { span, claimed_bytes: copy.bytes() / 2, confirmed_bytes: confirmed * StreamCopy::WORD_BYTES })
 }
 
 /// What is in a word before it is copied: another one in each word of each port, and never 0.
@@ -151,7 +164,7 @@ mod tests {
             let because = refused_of(&large, ports, most + 8).unwrap();
             assert!(because.ends_with(&format!("at most {most} B are copied here within each")), "{because}");
         }
-        let own = card((256 << 20) as f64);
+        let own = card(f64::from(256 << 20));
         assert_eq!(refused_of(&own, 32, 96_000_000), None);
         assert_eq!(refused_of(&own, 32, 128 << 20), None, "two arrays are all that it holds");
         assert!(refused_of(&own, 1, (128 << 20) + 8).unwrap().contains("do not fit behind a port"));
@@ -159,11 +172,11 @@ mod tests {
 
     #[test]
     fn every_port_copies_for_itself_and_is_as_quick_as_one() {
-        let card = card((256 << 20) as f64);
+        let card = card(f64::from(256 << 20));
         let (memory, kernel) = (card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap());
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
-        let of =
-            |first_port, ports| compute(memory, kernel, &Work::StreamCopy(StreamCopy { first_port, ports, ..copy }));
+        let work = |first_port, ports| Work::StreamCopy(StreamCopy { first_port, ports, ..copy });
+        let of = |first_port, ports| compute(memory, kernel, &work(first_port, ports), &mut || false).unwrap();
         let one = of(0, 1);
         assert_eq!((one.claimed_bytes, one.confirmed_bytes), (4096, 4096));
         for (first_port, ports) in [(0, 32), (5, 3), (31, 1)] {
@@ -171,5 +184,13 @@ mod tests {
             let all = Computed { claimed_bytes: bytes, confirmed_bytes: bytes, ..one };
             assert_eq!(of(first_port, ports), all);
         }
+        // Somebody asks for an end as the fourth port begins.
+        let mut asked = 0;
+        let mut stop = || {
+            asked += 1;
+            asked == 4
+        };
+        assert_eq!(compute(memory, kernel, &work(0, 32), &mut stop), None);
+        assert_eq!(asked, 4);
     }
 }

@@ -92,7 +92,8 @@ fn added(bare: &Path, asked: &[&str], what: &str, told: Told, op: &Op) -> Result
     let asked: Vec<&str> = [asked[0], &passes].into_iter().chain(asked[1..].iter().copied()).collect();
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
-        let (mut machine, mut bare) = (opened()?, Bare::new(bare, &asked)?);
+        let mut machine = opened()?;
+        let mut bare = Bare::new(bare, &machine, &asked)?;
         rounds.push(turns(&mut machine, op, SHORT_PASSES, &mut bare, told)?);
     }
     row(
@@ -154,9 +155,10 @@ struct Bare {
 }
 
 impl Bare {
-    fn new(bare: &Path, arguments: &[&str]) -> Result<Bare, String> {
+    /// On the processor that ours is held on.
+    fn new(bare: &Path, ours: &OpenClMachine, arguments: &[&str]) -> Result<Bare, String> {
         let mut command = Command::new(bare);
-        command.arg("0").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(ours.cpus()[0].to_string()).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("the loop in C cannot be started: {error}"))?;
         let (Some(ask), Some(said)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("the loop in C has no pipes".to_owned());
@@ -220,8 +222,9 @@ fn opened() -> Result<OpenClMachine, String> {
 fn launches(bare: &Path) -> Result<(), String> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
-        let mut bare = Bare::new(bare, &["launch", &LAUNCHES.to_string()])?;
-        rounds.push(turns(&mut opened()?, &launch(), LAUNCHES, &mut bare, Told::Finish)?);
+        let mut machine = opened()?;
+        let mut bare = Bare::new(bare, &machine, &["launch", &LAUNCHES.to_string()])?;
+        rounds.push(turns(&mut machine, &launch(), LAUNCHES, &mut bare, Told::Finish)?);
     }
     row("runtime: a launch that does nothing and clFinish, ns", rounds.iter().map(|[ours, _]| *ours).collect());
     row("  baseline: a loop in C, ns", rounds.iter().map(|[_, bare]| *bare).collect());
@@ -235,7 +238,8 @@ fn copies(bare: &Path) -> Result<(), String> {
     // Rates by either wait, of ours and of the loop in C.
     let mut rounds = [const { Vec::new() }; Told::ALL.len()];
     for _ in 0..ROUNDS {
-        let (mut machine, mut bare) = (opened()?, Bare::new(bare, &["copy", "1", &BYTES.to_string()])?);
+        let mut machine = opened()?;
+        let mut bare = Bare::new(bare, &machine, &["copy", "1", &BYTES.to_string()])?;
         for (rates, told) in rounds.iter_mut().zip(Told::ALL) {
             let both = turns(&mut machine, &copy(BYTES, told), 1, &mut bare, told)?;
             rates.push(both.map(|ns| bytes / ns));

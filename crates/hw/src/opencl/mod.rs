@@ -156,7 +156,7 @@ pub enum OpenClError {
     },
     /// A device does not take the kernels that it was given.
     #[error(
-        "{device} does not take the kernels of {file}: {status}; they are to be what its vendor's compiler made for this device of what 'lanemark kernels' prints"
+        "{device} does not take the kernels of {file}: {status}; they are to be what its vendor's compiler made for this device of what 'lanemark kernels' prints{log}"
     )]
     NotTaken {
         /// Which device.
@@ -165,6 +165,8 @@ pub enum OpenClError {
         file: String,
         /// What the runtime said.
         status: Status,
+        /// What it said besides, in lines of its own; empty where that is nothing.
+        log: String,
     },
     /// The kernels that a device was given lack one.
     #[error(

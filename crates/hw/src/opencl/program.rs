@@ -38,10 +38,13 @@ impl Given {
     pub(super) fn new(context: &Context, kernels: FinishedKernels) -> Result<Given, OpenClError> {
         let (api, device) = (context.api, context.id.device);
         let FinishedKernels { file, bytes } = kernels;
-        let not_taken = |status| OpenClError::NotTaken {
-            device: context.device.clone(),
-            file: file.clone(),
-            status: Status(status),
+        // A board that is lost or busy does not speak against a file.
+        let not_taken = |status, log: String| match status {
+            cl::CL_INVALID_BINARY | cl::CL_INVALID_VALUE | cl::CL_INVALID_DEVICE | cl::CL_BUILD_PROGRAM_FAILURE => {
+                let device = context.device.clone();
+                OpenClError::NotTaken { device, file: file.clone(), status: Status(status), log }
+            }
+            status => OpenClError::Refused { doing: "giving it kernels that are built", status: Status(status) },
         };
         let (mut status, mut of_device) = (cl::CL_SUCCESS, cl::CL_SUCCESS);
         let (mut start, len) = (bytes.as_ptr(), bytes.len());
@@ -59,14 +62,15 @@ impl Given {
             )
         };
         if status != cl::CL_SUCCESS {
-            return Err(not_taken(status));
+            return Err(not_taken(status, String::new()));
         }
         // SAFETY: the program is of this device's context.
         let built = unsafe { (api.build_program)(handle, 1, &raw const device, ptr::null(), None, ptr::null_mut()) };
         if of_device != cl::CL_SUCCESS || built != cl::CL_SUCCESS {
+            let log = format!("\n{}", build_log(context, handle));
             // SAFETY: it is given back once.
             unsafe { (api.release_program)(handle) };
-            return Err(not_taken(if of_device == cl::CL_SUCCESS { built } else { of_device }));
+            return Err(not_taken(if of_device == cl::CL_SUCCESS { built } else { of_device }, log));
         }
         Ok(Given { handle, file })
     }
@@ -107,16 +111,8 @@ impl Program {
     }
 
     fn not_built(&self, status: i32) -> OpenClError {
-        let Context { api, id, device, .. } = &*self.context;
-        let log = text(|len, into, used| {
-            // SAFETY: `text` gives room for `len` bytes, and a place for how many there are.
-            unsafe { (api.build_info)(self.handle, id.device, cl::CL_PROGRAM_BUILD_LOG, len, into, used) }
-        });
-        OpenClError::NotBuilt {
-            device: device.clone(),
-            status: Status(status),
-            log: log.map_or_else(|error| format!("(no log: {error})"), |log| end_of(&log)),
-        }
+        let (device, log) = (self.context.device.clone(), build_log(&self.context, self.handle));
+        OpenClError::NotBuilt { device, status: Status(status), log }
     }
 
     /// The kernel, a new one each time: each has its own arguments.
@@ -143,6 +139,16 @@ impl Drop for Program {
             (self.context.api.release_program)(self.handle);
         }
     }
+}
+
+/// What was said as a program was built, or the end of it.
+fn build_log(context: &Context, program: cl::cl_program) -> String {
+    let Context { api, id, .. } = context;
+    let log = text(|len, into, used| {
+        // SAFETY: `text` gives room for `len` bytes, and a place for how many there are.
+        unsafe { (api.build_info)(program, id.device, cl::CL_PROGRAM_BUILD_LOG, len, into, used) }
+    });
+    log.map_or_else(|error| format!("(no log: {error})"), |log| end_of(&log))
 }
 
 /// Most lines of a compiler's log that are shown.

@@ -47,7 +47,11 @@ impl Queue {
     fn of(device: &Device, kernels: Option<FinishedKernels>) -> Result<Queue, OpenClError> {
         let context = Context::new(device, kernels)?;
         let commands = Arc::new(Commands::new(&context)?);
-        let launches = vec![Launches::new(&context, Arguments::NONE)?];
+        // Who builds kernels is tried at once; of those that are given any may be left out.
+        let launches = match &context.given {
+            Some(_) => Vec::new(),
+            None => vec![Launches::new(&context, Arguments::NONE)?],
+        };
         Ok(Queue { launches, copies: None, computing: None, commands })
     }
 

@@ -54,7 +54,7 @@ pub struct SyclMachine {
 }
 
 impl SyclMachine {
-    /// Opens device `number` of [`Device::all`], and builds what it is given to launch. Once `interrupted` is set this ends, and later every
+    /// Opens device `number` of [`Device::all`]; kernels are built when they are first launched. Once `interrupted` is set this ends, and later every
     /// run does, between two samples or within a long one.
     ///
     /// # Errors
@@ -181,7 +181,10 @@ fn take(
     told: &Progress,
 ) -> Result<(), MachineError> {
     let what = match &asked {
-        Asked::Launch(launch) => format!("a launch with {} arguments", launch.arguments.count),
+        Asked::Launch(launch) => match launch.arguments.count {
+            1 => "a launch with 1 argument".to_owned(),
+            count => format!("a launch with {count} arguments"),
+        },
         Asked::Moved(moved) => format!("a copy of {} B as {}", moved.bytes, moved.allocation),
         Asked::Compute(_) => "kernels that compute".to_owned(),
     };
@@ -243,7 +246,6 @@ fn facts(device: &Device, cpus: usize) -> Facts {
         is_emulated: device.is_emulated,
         allocations,
         memory_ports: MEMORY_PORTS,
-        // What it could not build the kernels of, it could not have been opened with.
         computes: true,
     };
     behind_runtime::facts(format!("sycl:{}", device.number), device.described(), cpus, runtime)

@@ -119,6 +119,8 @@ impl Queue {
     /// # Errors
     /// What SYCL, OpenCL or the system said.
     pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing<SyclWorkers>, SyclError> {
+        // What is kept for copies may be much memory.
+        self.copies = None;
         let kept = self.computing.take().filter(|computing| computing.are_of(work));
         let computing = match kept {
             Some(computing) => computing,

@@ -5,6 +5,7 @@ use crate::kernels;
 use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Op, Plan, Sample, Unsupported};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;
+use std::sync::atomic::Ordering;
 
 /// What kernels are to do in a plan, if it is for them.
 pub(super) fn compute(plan: &Plan) -> Option<&Compute> {
@@ -51,7 +52,11 @@ impl SimulatedMachine {
         let Some((memory, kernel)) = sections(&self.platform) else {
             return Err(self.unsupported("kernels that compute", "its card has none").into());
         };
-        let done = kernels::compute(memory, kernel, &compute.work);
+        let flag = self.interrupted.as_ref();
+        let mut stop = || flag.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let Some(done) = kernels::compute(memory, kernel, &compute.work, &mut stop) else {
+            return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
+        };
         let span = Ticks(done.span.0.saturating_mul(passes.min(MOST_PASSES)));
         if span > plan.timeout {
             let (machine, waiting_for) = (self.facts.name.clone(), Cause::Compute.explanation().to_owned());
