@@ -143,6 +143,7 @@ impl Id {
     }
 
     /// Whether it has an extension.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     pub(super) fn has(self, api: &Api, extension: &str) -> Result<bool, OpenClError> {
         let all = self.text(api, cl::CL_DEVICE_EXTENSIONS)?;
         Ok(all.split(' ').any(|name| name == extension))
