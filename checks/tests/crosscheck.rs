@@ -65,7 +65,7 @@ fn platform(random: &mut Random) -> (Platform, &'static str) {
         ("core.cached_load_ns", 1.0, 4.0),
         ("driver.call_ns", 50.0, 1000.0),
         ("root_complex.core_round_trip_ns", 10.0, 500.0),
-        ("link.one_way_ns", 20.0, 500.0),
+        ("link.latency_ns", 20.0, 500.0),
         ("endpoint.ingress_ns", 5.0, 300.0),
         ("endpoint.egress_ns", 5.0, 300.0),
         (&beat, 0.5, 100.0),
@@ -209,7 +209,7 @@ fn round_trip_ns(case: &Case) -> f64 {
     let (platform, region) = (&case.platform, case.platform.region(case.region).unwrap());
     let parts = [
         platform.root_complex.core_round_trip_ns.value,
-        platform.link.one_way_ns.value * 2,
+        platform.link.latency_ns.value * 2,
         platform.endpoint.ingress_ns.value,
         platform.endpoint.egress_ns.value,
         region.read_ns.value,
@@ -261,7 +261,7 @@ fn share_of_a_dllp(platform: &Platform) -> f64 {
     let generation = Generation::from_number(link.generation.value as u8).unwrap();
     let lanes = Lanes::new(link.width_lanes.value as u8).unwrap();
     let dllp = tlp_ticks(generation, lanes, generation.rate().dllp_bytes.into()).as_ns();
-    dllp / (dllp + 2.0 * link.one_way_ns.value.as_ns() + platform.endpoint.ingress_ns.value.as_ns())
+    dllp / (dllp + 2.0 * link.latency_ns.value.as_ns() + platform.endpoint.ingress_ns.value.as_ns())
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn platform(random: &mut Random) -> Platform {
     if random.below(4) > 0 {
         set(&mut platform, "memory.cache_bytes", random.pick(&[1024.0, 2048.0, 8192.0, 65536.0]));
         set(&mut platform, "memory.cached_read_ns", quarters(random.between(50.0, read_ns.max(50.5))).min(read_ns));
-        set(&mut platform, "memory.device_ways", random.pick(&[1.0, 2.0, 3.0, 8.0, 16.0]));
+        set(&mut platform, "memory.ddio_ways", random.pick(&[1.0, 2.0, 3.0, 8.0, 16.0]));
     }
     if random.below(4) > 0 {
         set(&mut platform, "memory.partial_line_ns", quarters(random.between(10.0, 2000.0)));
@@ -82,7 +82,7 @@ fn transfer(random: &mut Random, platform: &Platform, verb: Verb) -> Transfer {
     let window = window(random, platform, bytes);
     let count = 1 + random.below((2 * window.places(bytes)).min(400));
     let card = random.below(platform.cards().into()) as u32;
-    Transfer { card, verb, partner: Partner::Host, bytes, count, window, under_way: None }
+    Transfer { card, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn one_read_at_a_time_takes_as_long_as_the_formula_says_whoever_wrote_the_window
         let platform = platform(&mut random);
         let drawn = transfer(&mut random, &platform, Verb::Load);
         // One request each.
-        let read = Transfer { bytes: drawn.bytes.min(16), under_way: Some(1), ..drawn };
+        let read = Transfer { bytes: drawn.bytes.min(16), outstanding: Some(1), ..drawn };
         let found = found(&mut random, &platform);
         let Some((simulated, said)) = ask(&platform, Op::Transfer(read), found) else { continue };
         let few_ticks = 24.0 / Ticks::PER_NS as f64 * read.count as f64;
@@ -123,7 +123,7 @@ fn a_write_and_a_read_of_the_same_bytes_take_as_long_as_the_formula_says() {
     for number in 0..800 {
         let platform = platform(&mut random);
         let drawn = transfer(&mut random, &platform, Verb::Store);
-        let write = Transfer { bytes: drawn.bytes.min(16), count: 1, under_way: Some(1), ..drawn };
+        let write = Transfer { bytes: drawn.bytes.min(16), count: 1, outstanding: Some(1), ..drawn };
         let found = found(&mut random, &platform);
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
         let Some((simulated, said)) = ask(&platform, Op::WriteRead(pairs), found) else { continue };

@@ -38,7 +38,7 @@ fn call(random: &mut Random, cards: u32) -> DmaCall {
     let verb = random.pick(&[Verb::Store, Verb::Load]);
     let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..drawn.window };
     let count = random.pick(&[1, 2, 4, 20]);
-    let transfer = Transfer { verb, partner: Partner::Host, under_way: None, window, count, ..drawn };
+    let transfer = Transfer { verb, partner: Partner::Host, outstanding: None, window, count, ..drawn };
     let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
     let uc = Descriptors::Written(MemoryType::Uc);
     let descriptors = random.pick(&[uc, Descriptors::Written(MemoryType::Wc), Descriptors::Fetched]);

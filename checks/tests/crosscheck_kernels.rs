@@ -5,7 +5,7 @@ mod drawn;
 
 use drawn::Random;
 use lanemark_compute::{Csr, Generated, Spmv, StreamCopy, Work};
-use lanemark_machine::{Compute, Machine, Op, Plan, Samples, Told};
+use lanemark_machine::{Compute, HostWait, Machine, Op, Plan, Samples};
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -81,7 +81,7 @@ fn work(random: &mut Random, ports: u32) -> Work {
 /// The simulation's time over the formula's, the formula, and what came out; nothing where the card refuses it.
 fn asked(platform: &Platform, work: &Work) -> Option<(f64, Prediction)> {
     let mut machine = SimulatedMachine::new(platform).unwrap();
-    let plan = Plan::on_one_core(vec![Op::Compute(Compute { work: work.clone(), told: Told::Finish })], 1);
+    let plan = Plan::on_one_core(vec![Op::Compute(Compute { work: work.clone(), told: HostWait::Finish })], 1);
     machine.supports(&plan).ok()?;
     let mut samples = Samples::wanted(1);
     machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));

@@ -4,17 +4,17 @@
 mod drawn;
 
 use drawn::set;
-use lanemark_machine::{Cause, Holder, Machine, Op, Plan, Samples};
+use lanemark_machine::{Cause, LineSource, Machine, Op, Plan, Samples};
 use lanemark_model::predict;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
 
-const KEYS: [(Holder, &str); 4] = [
-    (Holder::Memory, "core.memory_load_ns"),
-    (Holder::RemoteMemory, "core.remote_memory_load_ns"),
-    (Holder::Core, "core.other_core_load_ns"),
-    (Holder::RemoteCore, "core.remote_core_load_ns"),
+const KEYS: [(LineSource, &str); 4] = [
+    (LineSource::Memory, "core.memory_load_ns"),
+    (LineSource::RemoteMemory, "core.remote_memory_load_ns"),
+    (LineSource::Core, "core.cache_to_cache_ns"),
+    (LineSource::RemoteCore, "core.remote_core_load_ns"),
 ];
 /// The least that is not 0.
 const TICK_NS: f64 = 1.0 / 4096.0;
@@ -23,12 +23,12 @@ fn card() -> Platform {
     preset("card-gen5-x16").unwrap().unwrap()
 }
 
-fn plan(holder: Holder, passes: u64) -> Plan {
+fn plan(holder: LineSource, passes: u64) -> Plan {
     Plan::on_one_core(vec![Op::LoadFrom(holder)], passes)
 }
 
 /// What a load takes by both, each of so many.
-fn takes(platform: &Platform, holder: Holder, passes: u64) -> Ticks {
+fn takes(platform: &Platform, holder: LineSource, passes: u64) -> Ticks {
     let (plan, mut samples) = (plan(holder, passes), Samples::wanted(1));
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
     let sample = &samples.taken[0];
@@ -62,9 +62,9 @@ fn what_is_not_known_is_refused_by_machine_and_formula_and_the_key_is_named() {
             refused.contains(&format!("a load from {holder}")) && refused.contains(&format!("{key} is 0")),
             "{refused}"
         );
-        assert!(machine.facts().holders.is_empty() && predict(&platform, &plan(holder, 1)).is_none());
+        assert!(machine.facts().line_sources.is_empty() && predict(&platform, &plan(holder, 1)).is_none());
         set(&mut platform, key, TICK_NS);
-        assert_eq!(SimulatedMachine::new(&platform).unwrap().facts().holders, [holder]);
+        assert_eq!(SimulatedMachine::new(&platform).unwrap().facts().line_sources, [holder]);
         assert_eq!(takes(&platform, holder, 1), Ticks(1));
     }
 }
@@ -72,9 +72,9 @@ fn what_is_not_known_is_refused_by_machine_and_formula_and_the_key_is_named() {
 #[test]
 fn what_is_said_of_memory_that_is_shared_with_devices_stands_for_what_the_core_does_not_say() {
     let mut soc = preset("soc-noncoherent").unwrap().unwrap();
-    assert_eq!(takes(&soc, Holder::Memory, 1), Ticks::whole_ns(130));
+    assert_eq!(takes(&soc, LineSource::Memory, 1), Ticks::whole_ns(130));
     set(&mut soc, "coherence.read_ns", 99.0);
-    assert_eq!(takes(&soc, Holder::Memory, 1), Ticks::whole_ns(99));
+    assert_eq!(takes(&soc, LineSource::Memory, 1), Ticks::whole_ns(99));
     set(&mut soc, "core.memory_load_ns", 77.0);
-    assert_eq!(takes(&soc, Holder::Memory, 1), Ticks::whole_ns(77));
+    assert_eq!(takes(&soc, LineSource::Memory, 1), Ticks::whole_ns(77));
 }

@@ -54,7 +54,7 @@ fn call(random: &mut Random, transfer: Transfer) -> DmaCall {
     let descriptors = random.pick(&[Descriptors::Written(MemoryType::Uc), Descriptors::Fetched]);
     let completion = random.pick(&[Completion::Flag, Completion::Interrupt]);
     let count = transfer.count.min(3);
-    let transfer = Transfer { partner: Partner::Host, under_way: None, count, ..transfer };
+    let transfer = Transfer { partner: Partner::Host, outstanding: None, count, ..transfer };
     DmaCall { transfer, channel: 0, share, descriptors, completion }
 }
 
@@ -133,7 +133,7 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
                 ask(&platform, Op::Transfer(first)).map_or(0.0, |(_, said)| said.delivered_ns)
             }
             Op::Dma(DmaCall { transfer, .. }) | Op::WriteRead(WriteRead { write: transfer, .. }) => {
-                let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, under_way: None, ..*transfer };
+                let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, outstanding: None, ..*transfer };
                 let one = ask(&platform, Op::Transfer(first)).map_or(0.0, |(_, said)| said.delivered_ns);
                 one * transfer.count as f64
             }

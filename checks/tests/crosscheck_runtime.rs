@@ -4,7 +4,9 @@
 mod drawn;
 
 use drawn::{Random, platform_with_driver, set};
-use lanemark_machine::{Allocation, Arguments, Lane, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
+use lanemark_machine::{
+    Allocation, Arguments, HostWait, Lane, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Verb,
+};
 use lanemark_model::{copy_ceiling, predict};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -50,7 +52,7 @@ fn platform(random: &mut Random) -> Platform {
 }
 
 fn asked(random: &mut Random) -> Op {
-    let told = random.pick(&Told::ALL);
+    let told = random.pick(&HostWait::ALL);
     if random.below(3) == 0 {
         let allocation = random.pick(&[Allocation::Buffer, Allocation::Device]);
         let arguments = Arguments { count: random.below(5) as u32, allocation };

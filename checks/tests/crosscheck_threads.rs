@@ -40,7 +40,7 @@ fn calls(random: &mut Random, cards: u32) -> Vec<DmaCall> {
     let part = 1 << 20;
     let of = |channel: u32| {
         let window = Window { offset: u64::from(channel) * part, len: part, ..drawn.window };
-        let transfer = Transfer { verb, partner: Partner::Host, under_way: None, window, count, ..drawn };
+        let transfer = Transfer { verb, partner: Partner::Host, outstanding: None, window, count, ..drawn };
         DmaCall { transfer, channel, share, descriptors, completion }
     };
     (0..threads).map(of).collect()

@@ -38,7 +38,7 @@ fn call(random: &mut Random, cards: u32) -> (DmaCall, &'static str) {
     let verb = random.pick(&[Verb::Store, Verb::Load]);
     let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..drawn.window };
     let count = random.pick(&[1, 1, 3]);
-    let transfer = Transfer { verb, partner: Partner::Host, under_way: None, window, count, ..drawn };
+    let transfer = Transfer { verb, partner: Partner::Host, outstanding: None, window, count, ..drawn };
     let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
     let descriptors = random.pick(&[
         Descriptors::Written(MemoryType::Uc),
@@ -275,8 +275,8 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         } else if number >= 11_000 {
             let drawn = read_of_peer(&mut random, &platform);
             let verb = random.pick(&[Verb::Load, Verb::Store]);
-            let under_way = drawn.under_way.filter(|_| verb == Verb::Load);
-            let drawn = Transfer { verb, under_way, ..drawn };
+            let outstanding = drawn.outstanding.filter(|_| verb == Verb::Load);
+            let drawn = Transfer { verb, outstanding, ..drawn };
             let class =
                 if verb == Verb::Load { "reads of a peer, few credits" } else { "writes to a peer, few credits" };
             (Op::Transfer(drawn), drawn, class)
@@ -372,8 +372,8 @@ fn a_read_among_others_takes_as_long_as_the_formula_says_while_there_are_always_
         let most = 1 + random.below(256) as u32;
         let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
         let (verb, partner, bytes) = (Verb::Load, Partner::Host, random.pick(&[64, 128, 512]));
-        let (count, under_way) = (32 * u64::from(most), Some(most));
-        let plan = plan(&Transfer { card: 0, verb, partner, bytes, count, window, under_way });
+        let (count, outstanding) = (32 * u64::from(most), Some(most));
+        let plan = plan(&Transfer { card: 0, verb, partner, bytes, count, window, outstanding });
         let mut samples = Samples::wanted(1);
         let mut simulated = SimulatedMachine::new(&platform).unwrap();
         simulated.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
@@ -407,7 +407,7 @@ fn flows_at_once_are_no_faster_together_than_the_links_they_share() {
             .map(|card| {
                 let window = Window { offset: u64::from(card) << 20, len: 1 << 20, pattern: Pattern::Sequential };
                 let verb = random.pick(&[Verb::Store, Verb::Load]);
-                let host = Transfer { card, verb, partner: Partner::Host, bytes, count: 30, window, under_way: None };
+                let host = Transfer { card, verb, partner: Partner::Host, bytes, count: 30, window, outstanding: None };
                 let partner = Partner::Peer { card: (card + 1 + random.below(7) as u32) % 8, bar: 0 };
                 let window = Window { offset: 8 << 20, ..window };
                 if random.below(2) == 0 { host } else { Transfer { verb: Verb::Store, partner, window, ..host } }

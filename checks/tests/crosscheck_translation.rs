@@ -105,7 +105,7 @@ fn round(random: &mut Random, platform: &Platform, verb: Verb, bytes: u64) -> Tr
     let (stride, places) = (stride.max(bytes), places.clamp(1, (room / stride).min(3000)));
     let offset = random.pick(&[0, 0, 64, page / 2 / 64 * 64]);
     let window = Window { offset, len: places * stride, pattern: Pattern::Strided(stride) };
-    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: places, window, under_way: None }
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: places, window, outstanding: None }
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn one_read_at_a_time_takes_as_long_as_the_formula_says_whether_its_page_is_know
     for number in 0..600 {
         let platform = platform(&mut random);
         let bytes = random.pick(&[4, 64]);
-        let transfer = Transfer { under_way: Some(1), ..round(&mut random, &platform, Verb::Load, bytes) };
+        let transfer = Transfer { outstanding: Some(1), ..round(&mut random, &platform, Verb::Load, bytes) };
         let Some((simulated, said)) = ask(&platform, transfer) else { continue };
         let alone = Transfer { count: 1, window: Window { len: bytes, ..transfer.window }, ..transfer };
         let (_, known) = ask(&platform, alone).unwrap();
@@ -144,7 +144,7 @@ fn through_cache(platform: &mut Platform, random: &mut Random) {
     let (read, _) = platform.number("memory.read_ns").unwrap();
     set(platform, "memory.cache_bytes", 1024.0 * random.pick(&[1.0, 64.0, 1024.0, 16384.0, 65536.0]));
     set(platform, "memory.cached_read_ns", random.pick(&[read, (read * 2.0).round() / 4.0]));
-    set(platform, "memory.device_ways", random.pick(&[1.0, 2.0, 16.0]));
+    set(platform, "memory.ddio_ways", random.pick(&[1.0, 2.0, 16.0]));
     set(platform, "iommu.walk_cached_read_ns", random.pick(&[walked, (walked * 2.0).round() / 4.0, 0.25]));
 }
 
@@ -158,7 +158,7 @@ fn walks_through_the_cache_take_as_long_as_the_formula_says_where_it_keeps_the_t
         through_cache(&mut platform, &mut random);
         let verb = random.pick(&[Verb::Load, Verb::Load, Verb::Store]);
         let bytes = random.pick(&[4, 64]);
-        let transfer = Transfer { under_way: Some(1), ..round(&mut random, &platform, verb, bytes) };
+        let transfer = Transfer { outstanding: Some(1), ..round(&mut random, &platform, verb, bytes) };
         let Some((simulated, said)) = ask(&platform, transfer) else { continue };
         let (window, few_ticks) = (transfer.window, 24.0 / Ticks::PER_NS as f64 * transfer.count as f64);
         let later = simulated - said.delivered_ns;
@@ -224,7 +224,7 @@ fn a_write_and_a_read_behind_it_are_looked_up_at_once_and_the_formula_knows() {
         let mut platform = platform(&mut random);
         set(&mut platform, "iommu.lookup_ns", random.pick(&[0.0, 10.0, 300.0, 1000.0]));
         let bytes = random.pick(&[4, 8, 64, 512, 4096]);
-        let write = Transfer { count: 1, under_way: Some(1), ..round(&mut random, &platform, Verb::Store, bytes) };
+        let write = Transfer { count: 1, outstanding: Some(1), ..round(&mut random, &platform, Verb::Store, bytes) };
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
         let Some((simulated, said)) = ask_for(&platform, Op::WriteRead(pairs)) else { continue };
         assert!(
@@ -247,7 +247,7 @@ fn with_ats(random: &mut Random) -> Platform {
     for (key, least, most) in [
         ("endpoint.egress_ns", 5.0, 300.0),
         ("endpoint.ingress_ns", 5.0, 300.0),
-        ("link.one_way_ns", 20.0, 500.0),
+        ("link.latency_ns", 20.0, 500.0),
         ("dma.read_request_ns", 1.0, 50.0),
         ("dma.descriptor_ns", 1.0, 50.0),
     ] {
@@ -266,7 +266,7 @@ fn round_of_device(random: &mut Random, platform: &Platform, verb: Verb, bytes: 
     let places = random.pick(&[1, keeps / 2, keeps, keeps + 1, 2 * keeps, window.len / stride]);
     let places = places.clamp(1, room.min(3000));
     let window = Window { len: places * stride, ..window };
-    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: places, window, under_way: None }
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: places, window, outstanding: None }
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn one_read_at_a_time_of_a_device_that_keeps_translations_takes_as_long_as_the_f
         // Where a walk waits for the one before there is a bound only.
         set(&mut platform, "iommu.walk_interval_ns", 0.0);
         let bytes = random.pick(&[4, 64]);
-        let transfer = Transfer { under_way: Some(1), ..round_of_device(&mut random, &platform, Verb::Load, bytes) };
+        let transfer = Transfer { outstanding: Some(1), ..round_of_device(&mut random, &platform, Verb::Load, bytes) };
         let Some((simulated, said)) = ask(&platform, transfer) else { continue };
         let alone = Transfer { count: 1, window: Window { len: bytes, ..transfer.window }, ..transfer };
         let (_, known) = ask(&platform, alone).unwrap();
@@ -356,8 +356,8 @@ fn a_first_round_that_finds_what_others_left_takes_no_less_than_the_bound() {
         let kept = u64::from(if keeps { platform.dma.as_ref().unwrap().ats_entries.value } else { entries });
         let page = platform.iommu.as_ref().unwrap().page_bytes.value;
         let places = (kept * page / stride).clamp(1, whole.count);
-        let under_way = (verb == Verb::Load).then_some(1);
-        let whole = Transfer { under_way, ..whole };
+        let outstanding = (verb == Verb::Load).then_some(1);
+        let whole = Transfer { outstanding, ..whole };
         let part = Transfer { count: places, window: Window { len: places * stride, ..whole.window }, ..whole };
         let timeout = Ticks::whole_ns(1_000_000_000_000);
         let of = |transfer| Plan { timeout, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
@@ -393,7 +393,7 @@ fn a_read_that_waits_for_the_credit_of_its_question_takes_no_less_than_the_bound
         set(&mut platform, "iommu.walk_interval_ns", 0.0);
         set(&mut platform, "root_complex.nonposted_header_credits", 1.0);
         set(&mut platform, "dma.ats_entries", 1.0);
-        let transfer = Transfer { under_way: Some(1), ..round_of_device(&mut random, &platform, Verb::Load, 64) };
+        let transfer = Transfer { outstanding: Some(1), ..round_of_device(&mut random, &platform, Verb::Load, 64) };
         let Some((simulated, said)) = ask(&platform, transfer) else { continue };
         let (later, few_ticks) = (simulated - said.delivered_ns, 48.0 / Ticks::PER_NS as f64 * transfer.count as f64);
         assert!(
@@ -414,8 +414,8 @@ fn of_reads_that_several_are_under_way_of_the_formula_claims_no_more_than_one_ro
     for number in 0..100 {
         let platform = with_ats(&mut random);
         let entries = u64::from(platform.dma.as_ref().unwrap().ats_entries.value);
-        let under_way = Some(random.pick(&[2, 8, 32]));
-        let transfer = Transfer { under_way, ..round_of_device(&mut random, &platform, Verb::Load, 64) };
+        let outstanding = Some(random.pick(&[2, 8, 32]));
+        let transfer = Transfer { outstanding, ..round_of_device(&mut random, &platform, Verb::Load, 64) };
         let timeout = Ticks::whole_ns(1_000_000_000_000);
         let plan = Plan { timeout, warmup_passes: 2, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
         let Pattern::Strided(stride) = transfer.window.pattern else { panic!("{transfer:?}") };
@@ -451,7 +451,7 @@ fn of_calls_of_a_device_that_keeps_translations_nothing_leads() {
         for verb in [Verb::Load, Verb::Store] {
             let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
             let transfer =
-                Transfer { card: 0, verb, partner: Partner::Host, bytes: 4096, count: 1, window, under_way: None };
+                Transfer { card: 0, verb, partner: Partner::Host, bytes: 4096, count: 1, window, outstanding: None };
             let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
             let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors, completion });
             let timeout = Ticks::whole_ns(1_000_000_000);

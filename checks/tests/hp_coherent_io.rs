@@ -3,8 +3,8 @@
 //! is `sharing_a_buffer.rs`.
 
 use lanemark_dma::{
-    AccessOrder, Ask, Buffer, Device, DmaError, Domain, Hints, Invalidation, IovaAllocator, Lend, Mapping, Permission,
-    Pool, Ranges, Sequential, Space, Trouble, Turn,
+    AccessOrder, Ask, Buffer, Device, DmaError, Domain, Hints, Invalidation, IovaAllocator, MapRequest, Mapping,
+    Permission, Pool, Ranges, Sequential, Space, Trouble, Turn,
 };
 use lanemark_sim::CoherentBoard;
 use lanemark_sim::coherent_board::{NoAccess, Request, Spec};
@@ -54,8 +54,8 @@ impl Machine {
         self.domain.backend_mut()
     }
 
-    fn lend(&self, hints: Hints) -> Lend {
-        Lend::new(self.device, Permission::ReadWrite).hints(hints)
+    fn lend(&self, hints: Hints) -> MapRequest {
+        MapRequest::new(self.device, Permission::ReadWrite).hints(hints)
     }
 
     fn map(&mut self, at: HostVirt, len_bytes: u64, hints: Hints) -> Mapping {
@@ -294,7 +294,7 @@ fn an_entry_that_is_not_valid_is_a_fault_that_is_written_down_and_nothing_is_wri
     let above = Iova(1 << 28);
     let refused = machine.board().device_read(0, above, &mut [0; 4]).unwrap_err();
     assert_eq!(refused, NoAccess::Fault(Fault { device: 0, at: above, is_write: false, why: Forbidden::NoEntry }));
-    let lend = Lend::new(machine.device, Permission::Read);
+    let lend = MapRequest::new(machine.device, Permission::Read);
     let read_only = machine.domain.map(&mut Buffer::new(AT, PAGE), lend, NOW).unwrap().iova();
     let refused = machine.board().device_write(0, read_only, &NEW).unwrap_err();
     let not_permitted = Fault { device: 0, at: read_only, is_write: true, why: Forbidden::NotPermitted };
@@ -572,7 +572,7 @@ fn a_sequential_device_keeps_its_ranges_and_manages_their_pages() {
         machine.domain.unmap(*mapping, NOW).unwrap();
     }
     assert_eq!(machine.domain.allocator().kept_by(net), 2, "they are never given back");
-    let lend = Lend::new(disk, Permission::Read);
+    let lend = MapRequest::new(disk, Permission::Read);
     let others = machine.domain.map(&mut Buffer::new(AT, PAGE), lend, NOW).unwrap();
     assert!(range(&others) != range(&mapped[0]) && range(&others) != range(&mapped[8]));
     assert!([range(&mapped[0]), range(&mapped[8])].contains(&range(&machine.map(AT, PAGE, Hints::NONE))));

@@ -63,7 +63,7 @@ fn a_cache_lines_that_are_not_filled_and_another_socket_are_asked_about_where_th
         ways.dedup();
         ways
     };
-    let cache = [("memory.cached_read_ns", 120.0), ("memory.cache_bytes", 65536.0), ("memory.device_ways", 8.0)];
+    let cache = [("memory.cached_read_ns", 120.0), ("memory.cache_bytes", 65536.0), ("memory.ddio_ways", 8.0)];
     let cached = with(&cache);
     let states: Vec<String> = ["cold", "host-warm", "device-warm"]
         .iter()

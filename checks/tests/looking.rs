@@ -5,7 +5,7 @@ mod drawn;
 
 use drawn::{Random, by_the_root, pairs, platform, platform_with_ways, set, transfer, with_few_credits};
 use lanemark_machine::Verb;
-use lanemark_platform::{Passing, Platform};
+use lanemark_platform::{OrderingChoice, Platform};
 use lanemark_sim::Board;
 use lanemark_units::Ticks;
 
@@ -19,7 +19,8 @@ fn any_platform(random: &mut Random) -> Platform {
         drawn = by_the_root(drawn, random);
     }
     drawn.link.skp.value = random.below(3) == 0;
-    drawn.link.passing.value = random.pick(&[Passing::Blocked, Passing::Blocked, Passing::Never, Passing::Random]);
+    drawn.link.ordering.value =
+        random.pick(&[OrderingChoice::Blocked, OrderingChoice::Blocked, OrderingChoice::Never, OrderingChoice::Random]);
     for (key, values) in [
         ("link.replay_tlps", [0.0, 0.0, 1.0, 3.0, 16.0]),
         ("link.tlps_per_error", [0.0, 0.0, 0.0, 7.0, 50.0]),
@@ -47,7 +48,7 @@ fn left(seed: u64, looks: bool) -> String {
         let (mut one, _) = transfer(&mut random, 1);
         one.card = card;
         one.count = one.count.min(50_000 / one.bytes.max(1) + 1);
-        one.under_way = one.under_way.filter(|_| one.verb == Verb::Load);
+        one.outstanding = one.outstanding.filter(|_| one.verb == Verb::Load);
         board.start_transfer(&one, 1, 0).unwrap();
     }
     let mut who = Random(seed);

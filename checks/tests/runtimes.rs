@@ -11,8 +11,8 @@ use lanemark_compute::{Csr, Spmv, StreamCopy, Work};
 use lanemark_hw::opencl::OpenClMachine;
 use lanemark_hw::sycl::SyclMachine;
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Confirmed, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told,
-    Verb,
+    Allocation, Arguments, Compute, Confirmed, HostWait, Launch, Machine, MachineError, MovedByRuntime, Op, Plan,
+    Samples, Verb,
 };
 use lanemark_units::Ticks;
 use serde_json::Value;
@@ -149,7 +149,7 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
         let fact = &record["host"][fact];
         assert!(fact.get("value").is_some() || fact["unseen"].is_string(), "{fact}");
     }
-    let rates = ["transfer", "many_small_few_large", "stream_copy", "spmv"];
+    let rates = ["runtime_copy", "many_small_few_large", "stream_copy", "spmv"];
     let is_rate = |answer: &Value| rates.contains(&answer["question"].as_str().unwrap());
     for answer in answers {
         let quantity = if is_rate(answer) { "bandwidth" } else { "cost" };
@@ -158,7 +158,7 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
     }
     let of = |question: &str| answers.iter().filter(|answer| answer["question"] == question).count();
     assert_eq!(of("accessor_overhead"), 7, "none, five numbers of buffers, and one more");
-    assert_eq!(of("transfer"), 48, "six sizes, both ways, told by two, to buffers and mapped");
+    assert_eq!(of("runtime_copy"), 48, "six sizes, both ways, told by two, to buffers and mapped");
     assert_eq!(of("many_small_few_large"), 4, "small and large, to buffers and mapped");
     let skipped = record["skipped"].as_array().unwrap();
     assert!(
@@ -180,7 +180,7 @@ fn a_core_that_is_named_is_called_from_and_no_other_and_one_that_is_not_there_is
     let output = on_pocl(&["--on", "opencl:0", "--question", "launch_latency", "--cores", "none"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("or say all"), "{}", said(&output));
-    let output = on_pocl(&["--on", "opencl:0", "--question", "transfer", "--cores", "0"]);
+    let output = on_pocl(&["--on", "opencl:0", "--question", "runtime_copy", "--cores", "0"]);
     assert_eq!(output.status.code(), Some(77), "{}", said(&output));
     assert!(said(&output).contains("--cores says from which cores kernels are launched"), "{}", said(&output));
 }
@@ -208,7 +208,7 @@ fn a_page_and_a_table_show_launches_by_core_and_say_that_it_is_no_card() {
 #[test]
 fn copies_of_every_length_arrive_both_ways_and_what_is_issued_is_no_later_than_what_is_delivered() {
     for size in ["1", "4097", "256MiB"] {
-        let record = record(&on_pocl(&["--on", "opencl:0", "--question", "transfer", "--sizes", size, "--json"]));
+        let record = record(&on_pocl(&["--on", "opencl:0", "--question", "runtime_copy", "--sizes", size, "--json"]));
         let answers = record["answers"].as_array().unwrap();
         assert_eq!(answers.len(), 8);
         for answer in answers {
@@ -222,7 +222,7 @@ fn copies_of_every_length_arrive_both_ways_and_what_is_issued_is_no_later_than_w
             }
         }
     }
-    let output = on_pocl(&["--on", "opencl:0", "--question", "transfer", "--sizes", "268435457"]);
+    let output = on_pocl(&["--on", "opencl:0", "--question", "runtime_copy", "--sizes", "268435457"]);
     assert_eq!(output.status.code(), Some(2));
     let said = said(&output);
     assert!(said.contains("beyond the longest buffer of opencl:0; ask for at most 268435456"), "{said}");
@@ -258,7 +258,7 @@ fn again_on_pocl<F: FnOnce()>(body: F) {
     assert!(again.status.success() && shown.contains("1 passed"), "{shown}");
 }
 
-fn computed(machine: &mut dyn Machine, work: Work, told: Told) -> Confirmed {
+fn computed(machine: &mut dyn Machine, work: Work, told: HostWait) -> Confirmed {
     let plan = Plan {
         timeout: Ticks::whole_ns(20_000_000_000),
         ..Plan::on_one_core(vec![Op::Compute(Compute { work, told })], 1)
@@ -275,7 +275,7 @@ fn words_arrive(machine: &mut dyn Machine) {
     let bytes = u64::from(ports) << 20;
     for (stride_bytes, vector_words) in [(8, 1), (8, 4), (8, 16), (32, 1), (32, 4)] {
         let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 1 << 20, stride_bytes, vector_words };
-        for told in Told::ALL {
+        for told in HostWait::ALL {
             let confirmed = computed(machine, Work::StreamCopy(copy), told);
             let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
             assert_eq!(counts, (bytes, bytes), "a word every {stride_bytes} B, {vector_words} at once");
@@ -297,7 +297,7 @@ fn rows_are_right(machine: &mut dyn Machine) {
     let has = |(kernels, ports_each): &(u32, u32)| *ports_each == 1 || kernels * ports_each <= ports;
     for (kernels, ports_each) in [(1, 1), (3, 1), (8, 1), (8, 4)].into_iter().filter(has) {
         let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-        let confirmed = computed(machine, work, Told::Event);
+        let confirmed = computed(machine, work, HostWait::Event);
         let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
         assert_eq!(counts, (40_000, 40_000), "{kernels} kernels, {ports_each} ports");
     }
@@ -454,7 +454,7 @@ fn every_device_of_every_runtime_answers_both_roads_and_an_emulation_is_said_to_
 fn copies_of_every_device_arrive_as_all_kinds_of_memory_that_it_has() {
     let Some(environment) = environment() else { return };
     for size in ["1", "4097", "8MiB"] {
-        let record = of_every(&environment, &["--question", "transfer", "--sizes", size]);
+        let record = of_every(&environment, &["--question", "runtime_copy", "--sizes", size]);
         for device in EVERY {
             assert!(answers_of(&record, device).len() >= 4, "{device}");
         }
@@ -475,7 +475,7 @@ fn copies_of_every_device_arrive_as_all_kinds_of_memory_that_it_has() {
 #[test]
 fn a_driver_that_returns_before_its_copy_is_over_has_two_times() {
     let Some(environment) = environment() else { return };
-    let record = of_every(&environment, &["--question", "transfer", "--sizes", "80000"]);
+    let record = of_every(&environment, &["--question", "runtime_copy", "--sizes", "80000"]);
     let spans = |road: &str, told: &str| {
         let device = device(&record, road, "FPGA Emulation");
         let is_it = |answer: &&&Value| {
@@ -616,7 +616,7 @@ fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
 
 #[test]
 fn a_device_of_sycl_that_fails_or_hangs_amid_copies_or_kernels_ends_with_its_own_words_and_in_time() {
-    let copies: &[_] = &["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "64"];
+    let copies: &[_] = &["bench", "--on", "sycl:0", "--question", "runtime_copy", "--sizes", "64"];
     let kernels: &[_] = &["bench", "--on", "sycl:0", "--question", "spmv", "--matrix", "poisson:16"];
     let (fails, hangs) = (r#"strcpy(said, "the card is gone"); return 1;"#, "for (;;) pause();");
     for (asked, then, because) in [
@@ -633,7 +633,7 @@ fn a_device_of_sycl_that_fails_or_hangs_amid_copies_or_kernels_ends_with_its_own
     let output = on_all(&false_shim(folder.path(), SHIM + 1, ""), copies);
     assert_eq!(output.status.code(), Some(77));
     assert!(said(&output).contains("is number 3, and number 2 is wanted; make runtimes"), "{}", said(&output));
-    let too_much = ["bench", "--on", "sycl:0", "--question", "transfer", "--sizes", "1MiB,1048577"];
+    let too_much = ["bench", "--on", "sycl:0", "--question", "runtime_copy", "--sizes", "1MiB,1048577"];
     let output = on_all(&false_shim(folder.path(), SHIM, ""), &too_much);
     assert!(output.status.success(), "{}", said(&output));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -653,7 +653,7 @@ fn what_is_about_platforms_is_refused_of_sycl_as_of_opencl() {
         (&["bench", "--on", "sycl:0", "--with", "link.mps_bytes=256"], "'sycl:0' is real"),
         (&["bench", "--on", "sycl:0", "--fault", "poisoned@card:3"], "'sycl:0' is real"),
         (&["predict", "--on", "sycl:0"], "'sycl:0' has no formula"),
-        (&["trace", "--on", "sycl:0", "--question", "transfer"], "'sycl:0' is real and keeps no trace"),
+        (&["trace", "--on", "sycl:0", "--question", "runtime_copy"], "'sycl:0' is real and keeps no trace"),
     ] {
         let output = on_all(&[], arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
@@ -683,10 +683,10 @@ fn kernels_of_sycl_in_a_process_of_its_own() {
     let plan = |op| Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 10) };
     let launch = |count, allocation, kernels| {
         let arguments = Arguments { count, allocation };
-        plan(Op::Launch(Launch { kernels, told: Told::Event, arguments }))
+        plan(Op::Launch(Launch { kernels, told: HostWait::Event, arguments }))
     };
     let copy = |bytes, allocation| {
-        plan(Op::MovedByRuntime(MovedByRuntime { verb: Verb::Store, bytes, told: Told::Event, allocation }))
+        plan(Op::MovedByRuntime(MovedByRuntime { verb: Verb::Store, bytes, told: HostWait::Event, allocation }))
     };
     for number in 0..3 {
         let mut device = SyclMachine::open(number, std::sync::Arc::default()).unwrap();

@@ -5,7 +5,7 @@
 //! It is what the question `coherence_cost` asks the price of, and H2 of the HP 9000 J/K class: without coherence software
 //! flushes before what goes out and purges before what comes in, and after it, too, where processors prefetch.
 
-use lanemark_dma::{Buffer, Domain, Hints, Invalidation, Lend, Mapping, Permission, Ranges, Space, Turn};
+use lanemark_dma::{Buffer, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Space, Turn};
 use lanemark_sim::CoherentBoard;
 use lanemark_sim::coherent_board::Spec;
 use lanemark_sim::part::bus::Kind;
@@ -147,7 +147,7 @@ impl Machine {
         }
         let ranges = Ranges::new(Space::of_device(22).unwrap()).unwrap().over_entries(16).unwrap();
         let mut domain = Domain::new("machine", ranges, board, Invalidation::Strict).unwrap();
-        let lend = Lend::new(domain.attach("device 0").unwrap(), Permission::ReadWrite)
+        let lend = MapRequest::new(domain.attach("device 0").unwrap(), Permission::ReadWrite)
             .hints(Hints::NO_PREFETCH | Hints::ANY_ALIGNMENT);
         let mapping = domain.map(&mut Buffer::new(BUFFER, LEN as u64), lend, Ticks::ZERO).unwrap();
         let mut machine = Machine { domain, mapping, way, left_out, case };

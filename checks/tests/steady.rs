@@ -7,7 +7,7 @@ use drawn::{Random, by_the_root, pairs, platform, platform_with_ways, read_of_pe
 use lanemark_machine::{
     Lane, Machine, Op, Partner, Pattern, Plan, Samples, Steady, Transfer, Unsteady, Verb, Window, WriteRead,
 };
-use lanemark_platform::{Passing, PeerWay, Platform};
+use lanemark_platform::{OrderingChoice, PeerWay, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
 
@@ -21,7 +21,8 @@ fn any_platform(random: &mut Random) -> Platform {
     // With what an engine does within a direction and the queues of cards that have some, or without.
     let mut platform = if random.below(2) == 0 { platform_with_ways(random) } else { platform(random) };
     platform.link.skp.value = random.below(12) == 0;
-    platform.link.passing.value = random.pick(&[Passing::Blocked, Passing::Blocked, Passing::Never]);
+    platform.link.ordering.value =
+        random.pick(&[OrderingChoice::Blocked, OrderingChoice::Blocked, OrderingChoice::Never]);
     for (key, values) in [
         ("link.replay_tlps", [0.0, 0.0, 4.0, 16.0]),
         ("memory.loaded_completion_bytes", [0.0, 0.0, 64.0, 256.0]),
@@ -51,9 +52,9 @@ fn long(random: &mut Random, short: Transfer) -> Transfer {
     let bytes = if random.below(4) == 0 { short.bytes } else { random.pick(&[16, 64, 128, 256, 512, 1024, 4096]) };
     let len = random.pick(&[bytes, 3 * bytes, 4096, 64 << 10, 1 << 20]).clamp(bytes, 1 << 20);
     let offset = if random.below(4) == 0 { short.window.offset } else { short.window.offset & !4095 };
-    let under_way = short.under_way.map(|most| most + random.below(4) as u32);
+    let outstanding = short.outstanding.map(|most| most + random.below(4) as u32);
     let count = (BYTES / bytes).clamp(200, MOST);
-    Transfer { bytes, count, window: Window { len, offset, ..short.window }, under_way, ..short }
+    Transfer { bytes, count, window: Window { len, offset, ..short.window }, outstanding, ..short }
 }
 
 /// Operations of lanes that go at once.
@@ -95,7 +96,7 @@ fn several(random: &mut Random) -> (Platform, Vec<Op>) {
             partner: Partner::Peer { card: (card + 1) % platform.cards(), bar: 0 },
             window: Window { offset: 8 << 20, ..window },
             verb: Verb::Store,
-            under_way: None,
+            outstanding: None,
             ..host
         };
         let one = if random.below(2) == 0 { host } else { to_peer };

@@ -16,8 +16,8 @@ mod host;
 mod iotlb;
 #[path = "bench/kernels.rs"]
 mod kernels;
-#[path = "bench/lend.rs"]
-mod lend;
+#[path = "bench/map_unmap.rs"]
+mod map_unmap;
 #[path = "bench/runtime.rs"]
 mod runtime;
 #[path = "bench/steady.rs"]
@@ -45,8 +45,8 @@ const PASSES: u64 = 256;
 fn main() {
     // A process that valgrind counts.
     let args: Vec<String> = std::env::args().collect();
-    if let [_, lend::PAIRS, kind, count] = args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        if let Err(error) = lend::pairs(kind, count.parse().unwrap_or(0)) {
+    if let [_, map_unmap::PAIRS, kind, count] = args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        if let Err(error) = map_unmap::pairs(kind, count.parse().unwrap_or(0)) {
             eprintln!("{error}");
             std::process::exit(1);
         }
@@ -75,7 +75,7 @@ fn main() {
         ("inventory", &inventory),
         ("doctor", &doctor),
         ("iotlb", &iotlb::iotlb),
-        ("lend", &lend::lend),
+        ("lend", &map_unmap::lend),
         ("kernels", &kernels::kernels),
         ("host", &host::host),
         ("runtime", &runtime::runtime),

@@ -1,7 +1,7 @@
 //! One body per promise.
 
 use super::{Opened, Subject, plans};
-use lanemark_machine::{Clockwork, Facts, Machine, MachineError, Op, Plan, RegionKind, Samples};
+use lanemark_machine::{Facts, Machine, MachineError, Op, Plan, RegionKind, Samples, TimeBase};
 use lanemark_units::Ticks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -164,7 +164,7 @@ pub(super) fn count(subject: &dyn Subject) -> Kept {
                 let (taken, dropped) = (samples.taken.len(), samples.dropped.count());
                 let enough = taken == wanted || (taken < wanted && !samples.wants_more());
                 hold!(enough, "{wanted} samples were wanted, the {time} run took {taken} and dropped {dropped}");
-                let is_virtual = facts.clockwork == Clockwork::Simulated;
+                let is_virtual = facts.time_base == TimeBase::Simulated;
                 hold!(!is_virtual || dropped == 0, "{dropped} samples were dropped where time is virtual");
             }
         }
@@ -182,7 +182,7 @@ fn ends_with_an_access(plan: &Plan) -> bool {
 pub(super) fn order(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
     let machine = opened.machine();
-    let is_virtual = machine.facts().clockwork == Clockwork::Simulated;
+    let is_virtual = machine.facts().time_base == TimeBase::Simulated;
     for plan in supported(machine)? {
         // A few instructions may take less real time than the timer's cost, which is subtracted, differs by.
         let is_seen = if is_virtual { plan.bytes_per_sample() > 0 } else { plan.bytes_per_sample() >= 1024 };
@@ -279,7 +279,7 @@ pub(super) fn independence(subject: &dyn Subject) -> Kept {
         run(second.machine(), other, 2)?;
         let again = run(second.machine(), &plan, 3)?;
         // Where time is real, only its course may differ.
-        let same = if facts.clockwork == Clockwork::Simulated {
+        let same = if facts.time_base == TimeBase::Simulated {
             again == alone
         } else {
             again.confirmed == alone.confirmed && again.waits == alone.waits && again.traffic == alone.traffic

@@ -1,8 +1,8 @@
 //! Plans made from what a machine says of itself: some it must run, some it must refuse, some it may do either with.
 
 use lanemark_machine::{
-    Access, BlockCopy, Channel, Clock, Discipline, DriverCall, Facts, Fence, Handover, Holder, KernelCall, Lane, Lend,
-    Means, Op, Order, Placement, Plan, Region, RegionKind, Span, Stream, Verb, Width,
+    Access, BlockCopy, BufferHandoff, Channel, Clock, Discipline, DriverCall, Facts, Fence, KernelCall, Lane,
+    LineSource, MapUnmap, Means, Op, Order, Placement, Plan, Region, RegionKind, Span, Stream, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -82,15 +82,15 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     }
     bodies.extend(Clock::ALL.map(|clock| vec![Op::Clock(clock)]));
     bodies.extend(KernelCall::ALL.map(|call| vec![Op::Kernel(call)]));
-    bodies.extend(Holder::ALL.map(|holder| vec![Op::LoadFrom(holder)]));
+    bodies.extend(LineSource::ALL.map(|holder| vec![Op::LoadFrom(holder)]));
     // An odd size is no object of a pool, and nothing can be lent of nothing.
     for bytes in [0, 4096, 100_000] {
-        bodies.extend(Means::all().map(|means| vec![Op::Lend(Lend { means, bytes, pairs: 2 })]));
+        bodies.extend(Means::all().map(|means| vec![Op::MapUnmap(MapUnmap { means, bytes, pairs: 2 })]));
     }
     // An odd size is no whole lines; what a device has written is found by one pass only where time is real.
     for bytes in [0, 100, 4096] {
         for discipline in Discipline::ALL {
-            let shared = |verb| vec![Op::Handover(Handover { verb, discipline, bytes })];
+            let shared = |verb| vec![Op::BufferHandoff(BufferHandoff { verb, discipline, bytes })];
             bodies.extend([Verb::Store, Verb::Load].map(shared));
         }
     }

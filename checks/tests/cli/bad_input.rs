@@ -98,7 +98,7 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
         ("link.mps_bytes", &["write KEY=VALUE"]),
         ("link.mps_bytes=much", &["is much; must be one of 128"]),
         ("link.skp=1", &["link.skp: is 1; must be true or false"]),
-        ("link.passing=always", &["link.passing: is always; must be one of \"never\", \"blocked\", \"random\""]),
+        ("link.ordering=always", &["link.ordering: is always; must be one of \"never\", \"blocked\", \"random\""]),
         ("fifos.rx_bytes=64KiB", &["no section [fifos], which takes ep_rx, rx_bytes"]),
         ("link.mpsbytes=256", &["link.mpsbytes", "there is no such number"]),
         ("link.mps_bytes=64", &["link.mps_bytes", "must be one of 128"]),
@@ -120,23 +120,30 @@ fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     let faults: [(&str, &[&str]); 7] = [
         ("link_down@card:3+0ns", &["'+0ns' is no time at all: leave it out for a link that stays down"]),
         ("poisoned", &["'poisoned' is no fault", "it names no port behind an @", "poisoned@card:3"]),
-        ("broken@card", &["kinds are unsupported, abort,"]),
-        ("abort@card:x", &["'x' is no number of a TLP and no time in ns"]),
-        ("abort@crad", &["fault.abort@crad.port: is \"crad\", no port of this platform; its ports: root/card, card"]),
-        ("abort@card:0", &["its tlp must be a whole number from 1"]),
-        ("stuck@card:1+5ns", &["down_ns: is of link_down only, and this is stuck"]),
+        ("broken@card", &["kinds are unsupported_request, abort,"]),
+        ("completer_abort@card:x", &["'x' is no number of a TLP and no time in ns"]),
+        (
+            "completer_abort@crad",
+            &["fault.completer_abort@crad.port: is \"crad\", no port of this platform; its ports: root/card, card"],
+        ),
+        ("completer_abort@card:0", &["its tlp must be a whole number from 1"]),
+        ("no_completion@card:1+5ns", &["down_ns: is of link_down only, and this is stuck"]),
     ];
     for (fault, hints) in faults {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--fault", fault], hints);
         let trace = ["trace", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--fault", fault];
         refused(&folder, &trace, hints);
     }
-    refused(&folder, &["bench", "--on", "host", "--fault", "stuck@card"], &["'host' is real"]);
-    for change in [["--fault", "stuck@card"], ["--with", "link.skp=true"]] {
+    refused(&folder, &["bench", "--on", "host", "--fault", "no_completion@card"], &["'host' is real"]);
+    for change in [["--fault", "no_completion@card"], ["--with", "link.skp=true"]] {
         let hints = ["'host' is real", "without --on it is asked too: add --on PLATFORM, such as --on card-gen5-x16"];
         refused(&folder, &[&["bench"][..], &change].concat(), &hints);
     }
-    refused(&folder, &["predict", "--on", "card-gen5-x16", "--fault", "stuck@card"], &["a formula knows nothing"]);
+    refused(
+        &folder,
+        &["predict", "--on", "card-gen5-x16", "--fault", "no_completion@card"],
+        &["a formula knows nothing"],
+    );
 }
 
 #[test]
@@ -220,7 +227,7 @@ fn files_that_cannot_be_written_are_refused_before_the_work() {
 fn every_problem_of_a_platform_file_is_told_at_once() {
     let broken = card_with(&[
         ("width_lanes = { value = 16", "width_lanes = { value = 3"),
-        ("one_way_ns = { value = 120", "one_way_ns = { value = -120"),
+        ("latency_ns = { value = 120", "latency_ns = { value = -120"),
         ("ingress_ns =", "ingress ="),
         ("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 0"),
         (
@@ -239,7 +246,7 @@ fn every_problem_of_a_platform_file_is_told_at_once() {
             &[verb, "--on", "broken.toml"],
             &[
                 &format!("{}link.width_lanes: is 3; must be one of", line("width_lanes")),
-                &format!("{}link.one_way_ns: is -120; must be nanoseconds", line("one_way_ns")),
+                &format!("{}link.latency_ns: is -120; must be nanoseconds", line("latency_ns")),
                 "endpoint.ingress: unknown key; its name must end in the unit: ingress_ns",
                 "endpoint.ingress_ns: is missing",
                 "bar.2.size_bytes: is 0",
@@ -251,11 +258,11 @@ fn every_problem_of_a_platform_file_is_told_at_once() {
 
 #[test]
 fn what_is_no_platform_file_is_refused() {
-    let newer = card_with(&[("schema = 1", "schema = 2")]);
+    let newer = card_with(&[("schema = 2", "schema = 3")]);
     let files: [(&str, &[u8], &[&str]); 6] = [
         ("empty.toml", b"", &["empty.toml", "is missing"]),
         ("prose.toml", b"this is\nno TOML", &["prose.toml:1: not TOML"]),
-        ("latin.toml", b"schema = 1\nname = \"\xe9\"\n", &["latin.toml:2: byte 19 is not UTF-8"]),
+        ("latin.toml", b"schema = 2\nname = \"\xe9\"\n", &["latin.toml:2: byte 19 is not UTF-8"]),
         ("zeros.toml", &[0; 4096], &["zeros.toml:1"]),
         ("json.toml", b"{\"schema\": 1}\n", &["json.toml:1"]),
         ("newer.toml", newer.as_bytes(), &["newer.toml:2: schema: is 2; this program reads up to 1"]),
@@ -273,7 +280,7 @@ fn what_never_ends_is_not_read() {
     for file in ["pipe", "/dev/zero", "/dev/stdin"] {
         refused(&folder, &["bench", "--on", file], &["a regular file is needed"]);
         refused(&folder, &["report", file], &["a regular file is needed"]);
-        let fit = ["fit", file, "--on", "card-gen5-x16", "--parameter", "link.one_way_ns"];
+        let fit = ["fit", file, "--on", "card-gen5-x16", "--parameter", "link.latency_ns"];
         refused(&folder, &fit, &["a regular file is needed"]);
     }
     // A hole: it takes no room, and would take some to read.
@@ -304,7 +311,7 @@ fn what_is_no_record_is_refused() {
     for (name, bytes, hints) in files {
         let folder = Folder::with(&[(name, bytes), ("report.html", b"the last good one")]);
         refused(&folder, &["report", name], hints);
-        refused(&folder, &["fit", name, "--on", "card-gen5-x16", "--parameter", "link.one_way_ns"], hints);
+        refused(&folder, &["fit", name, "--on", "card-gen5-x16", "--parameter", "link.latency_ns"], hints);
     }
     let folder = Folder::with(&[("good.json", record.as_bytes())]);
     refused(&folder, &["report", "missing.json"], &["missing.json", "No such file"]);

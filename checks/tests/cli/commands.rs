@@ -87,20 +87,20 @@ fn whatever_goes_wrong_ends_with_1_and_says_who_where_and_what_to_do() {
     }
     let read = "dma_read_bandwidth";
     for (fault, question, bit) in [
-        ("unsupported@root/card", read, "[20] UnsupReq"),
-        ("abort@root/card", read, "[15] CmpltAbrt"),
+        ("unsupported_request@root/card", read, "[20] UnsupReq"),
+        ("completer_abort@root/card", read, "[15] CmpltAbrt"),
         ("poisoned@card:5", read, "[12] TLP"),
         ("ecrc@card:5", read, "[19] ECRC"),
-        ("stuck@root/card:5", read, "[14] CmpltTO"),
-        ("removed@card", read, "[5] SDES"),
-        ("no_credits@root/card:5", "dma_write_bandwidth", "no error that a bus reports"),
+        ("no_completion@root/card:5", read, "[14] CmpltTO"),
+        ("surprise_removal@card", read, "[5] SDES"),
+        ("credit_starvation@root/card:5", "dma_write_bandwidth", "no error that a bus reports"),
     ] {
         let outcome = ask(question, "card-gen5-x16", &["--fault", fault]);
         assert_eq!(outcome.code, Some(1), "{fault}: {}", outcome.err);
         assert!(outcome.err.contains(bit) && outcome.err.contains("arrived: "), "{fault}: {}", outcome.err);
         assert!(outcome.out.contains(&format!("card-gen5-x16: {fault} went wrong by --fault")), "{}", outcome.out);
     }
-    let traced = ["trace", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--fault", "stuck@card"];
+    let traced = ["trace", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--fault", "no_completion@card"];
     let traced = folder.run(&traced);
     assert_eq!(traced.code, Some(1));
     assert!(traced.err.contains("[14] CmpltTO"), "{}", traced.err);
@@ -118,11 +118,11 @@ fn a_fault_that_has_no_effect_is_said_to_have_none_and_formulas_know_of_none() {
     assert!(text.contains(said) && !text.contains("went wrong"), "{text}");
     let text = folder.good(&[&["predict", "--on", "mine.toml"][..], &asked].concat());
     assert!(text.contains("- mine: link_down@card:2000ns by fault.loose of its file is in no formula"), "{text}");
-    let traced = ["trace", "--on", "card-gen5-x16", "--fault", "stuck@root/card:7", "-o", "x.txt"];
+    let traced = ["trace", "--on", "card-gen5-x16", "--fault", "no_completion@root/card:7", "-o", "x.txt"];
     let outcome = folder.run(&[&traced[..], &asked].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     assert!(
-        outcome.err.contains("stuck@root/card:7 by --fault had no effect: only 1 read came to root/card"),
+        outcome.err.contains("no_completion@root/card:7 by --fault had no effect: only 1 read came to root/card"),
         "{}",
         outcome.err
     );
@@ -131,7 +131,7 @@ fn a_fault_that_has_no_effect_is_said_to_have_none_and_formulas_know_of_none() {
 #[test]
 fn a_target_that_has_failed_is_asked_no_more_and_what_is_not_asked_is_named() {
     let folder = Folder::new();
-    let questions = ["--question", "dma_read_latency,dma_read_bandwidth,peer_latency,mmio_read_latency"];
+    let questions = ["--question", "dma_read_latency,dma_read_bandwidth,p2p_latency,mmio_read_latency"];
     let asked = ["bench", "--on", "card-gen5-x16", "--sizes", "64,128,256,512", "--json", "--fault", "poisoned@card:3"];
     let outcome = folder.run(&[&asked[..], &questions].concat());
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);
@@ -151,7 +151,7 @@ fn a_target_that_has_failed_is_asked_no_more_and_what_is_not_asked_is_named() {
 fn a_page_that_cannot_be_pinned_ends_its_copy_and_the_next_ones_are_answered() {
     let folder = Folder::new();
     let asked =
-        ["bench", "--on", "card-stratix10mx", "--question", "transfer", "--sizes", "64,80000,8000000", "--json"];
+        ["bench", "--on", "card-stratix10mx", "--question", "runtime_copy", "--sizes", "64,80000,8000000", "--json"];
     let count = |outcome: &str| -> (usize, serde_json::Value) {
         let record: serde_json::Value = serde_json::from_str(outcome).unwrap();
         (record["answers"].as_array().unwrap().len(), record)
@@ -289,7 +289,7 @@ fn a_target_with_nothing_to_ask_ends_with_77_and_leaves_no_page() {
 
 #[test]
 fn no_answer_in_time_ends_with_1_and_says_why() {
-    let far = card_with(&[("one_way_ns = { value = 120", "one_way_ns = { value = 1000000000")]);
+    let far = card_with(&[("latency_ns = { value = 120", "latency_ns = { value = 1000000000")]);
     let folder = Folder::with(&[("far.toml", far.as_bytes())]);
     let outcome = folder.run(&small("bench", "far.toml", &[]));
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);

@@ -5,7 +5,7 @@ use lanemark_record::{Comparison, Record, TargetKind};
 
 /// A folder with records of the default card, of one whose round trip is some 7 % longer, and of a formula.
 fn folder() -> Folder {
-    let slow = card_with(&[("one_way_ns = { value = 120", "one_way_ns = { value = 140")]);
+    let slow = card_with(&[("latency_ns = { value = 120", "latency_ns = { value = 140")]);
     let folder = Folder::with(&[("slow.toml", slow.as_bytes())]);
     folder.good(&small("bench", "card-gen5-x16", &["--json", "--record", "a.json"]));
     folder.good(&small("bench", "slow.toml", &["--json", "--record", "b.json"]));

@@ -38,7 +38,7 @@ fn times(output: &Output, words: &str) -> usize {
     texts(output).iter().map(|text| text.matches(words).count()).sum()
 }
 
-const TRANSFER: [&str; 4] = ["--question", "transfer", "--sizes", "64"];
+const TRANSFER: [&str; 4] = ["--question", "runtime_copy", "--sizes", "64"];
 
 #[test]
 fn a_kernel_that_does_not_build_leaves_the_copies_answered() {
@@ -46,7 +46,8 @@ fn a_kernel_that_does_not_build_leaves_the_copies_answered() {
     let output = bench("clBuildProgram 2 -11", None, &both);
     assert_eq!(output.status.code(), Some(0), "{}", texts(&output)[1]);
     let record = record(&output);
-    let copies = record["answers"].as_array().unwrap().iter().filter(|answer| answer["question"] == "transfer").count();
+    let copies =
+        record["answers"].as_array().unwrap().iter().filter(|answer| answer["question"] == "runtime_copy").count();
     assert_eq!(copies, 8, "both ways, told by two, to buffers and mapped");
     let skipped = record["skipped"].as_array().unwrap();
     let of_kernels = skipped.iter().filter(|one| one["question"] == "accessor_overhead");
@@ -89,14 +90,14 @@ fn a_device_that_is_lost_in_the_middle_keeps_its_answers_and_says_why_once() {
 
 #[test]
 fn host_memory_that_is_short_leaves_out_what_needs_it_and_no_more() {
-    let sizes = ["--question", "transfer", "--json", "--sizes"];
+    let sizes = ["--question", "runtime_copy", "--json", "--sizes"];
     let output = bench("", Some(250_000), &[&sizes[..], &["64,256MiB"]].concat());
     assert_eq!(output.status.code(), Some(0), "{:?}", texts(&output));
     let found = record(&output);
     assert_eq!(found["answers"].as_array().unwrap().len(), 8);
     let is_short = |one: &&Value| one["because"].as_str().unwrap().starts_with("this machine has no memory for 256MiB");
     assert!(found["skipped"].as_array().unwrap().iter().any(|one| is_short(&one)), "{}", found["skipped"]);
-    let output = bench("", Some(250_000), &["--question", "transfer", "--sizes", "256MiB"]);
+    let output = bench("", Some(250_000), &["--question", "runtime_copy", "--sizes", "256MiB"]);
     assert_eq!(output.status.code(), Some(77), "{:?}", texts(&output));
     assert_eq!(times(&output, "allow more (ulimit -v)"), 1, "{:?}", texts(&output));
 }

@@ -32,7 +32,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("wc_buffers", "counted"),
     ("streaming_load_buffers", "counted"),
     ("fill_buffers", "counted"),
-    ("device_ways", "counted"),
+    ("ddio_ways", "counted"),
     ("cached_lines", "counted"),
     ("wc_loads_in_flight", "counted"),
     ("posted_header_credits", "counted"),

@@ -4,7 +4,7 @@ use crate::folder::{Folder, card};
 use lanemark_bench::{Axes, CATALOGUE, Effort, ask};
 use lanemark_compute::{StreamCopy, Work};
 use lanemark_machine::{
-    Allocation, Clockwork, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples,
+    Allocation, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, TimeBase,
     Unsupported,
 };
 use lanemark_units::Ticks;
@@ -149,7 +149,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
     let facts = Facts {
         name: "a runtime".to_owned(),
         summary: String::new(),
-        clockwork: Clockwork::Simulated,
+        time_base: TimeBase::Simulated,
         cores: 2,
         regions: vec![],
         memory_types: vec![],
@@ -159,7 +159,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         dma: None,
         driver_width: None,
         disciplines: vec![],
-        holders: vec![],
+        line_sources: vec![],
         runtime: Some(runtime),
     };
     let mut machine = Noting { facts, kernels: BTreeSet::new() };

@@ -56,7 +56,7 @@ fn a_document_has_what_the_text_says() {
     let planned = read(&["recover", "01:00.0", "--from", "slot.txt", "--dry-run", "--json"]);
     assert_eq!(kinds(&planned["steps"], "/kind"), all);
     assert_eq!(planned["steps"][1]["commands"][0], "echo 1 > /sys/bus/pci/devices/0000:01:00.0/remove");
-    let done = read(&["recover", "card", "--on", "card-gen5-x16", "--fault", "stuck@card", "--json"]);
+    let done = read(&["recover", "card", "--on", "card-gen5-x16", "--fault", "no_completion@card", "--json"]);
     assert_eq!(kinds(&done["done"], "/step/kind"), all);
     assert!(done["at_first"]["0000:01:00.0"].is_string() && done["differences"] == serde_json::json!([]), "{done}");
 }
@@ -86,15 +86,15 @@ fn what_is_no_card_is_refused() {
     assert!(says(&["nonsense", "--on", "card-gen5-x16"]).contains("is no port of the platform (root/card, card)"));
     assert!(says(&["root/card", "--on", "card-gen5-x16"]).contains("is a bridge"));
     assert!(says(&["card", "--on", "card-gen5-x16", "--times", "0"]).contains("1..=10"));
-    assert!(says(&["01:00.0", "--from", "slot.txt", "--fault", "stuck@card"]).contains("cannot be used with"));
-    assert!(says(&["01:00.0", "--fault", "stuck@card"]).contains("--on"));
+    assert!(says(&["01:00.0", "--from", "slot.txt", "--fault", "no_completion@card"]).contains("cannot be used with"));
+    assert!(says(&["01:00.0", "--fault", "no_completion@card"]).contains("--on"));
     assert!(says(&["card", "--on", "card-gen5-x16", "--without", "mask"]).contains("cannot be used with"));
 }
 
 #[test]
 fn a_simulated_card_that_is_broken_comes_back_and_nothing_is_reported_after_the_masks_are_set() {
     let folder = Folder::new();
-    for fault in ["stuck@card", "removed@card", "link_down@card", "no_credits@card"] {
+    for fault in ["no_completion@card", "surprise_removal@card", "link_down@card", "credit_starvation@card"] {
         let out = folder.good(&["recover", "card", "--on", "card-gen5-x16", "--fault", fault]);
         let (first, rest) = out.split_once("1. mask").unwrap();
         assert!(first.contains("all ones and no data") && first.contains("log: 00:01.0 (root/card)"), "{fault}: {out}");
@@ -110,16 +110,16 @@ fn a_step_that_is_left_out_is_missed_for_its_reason() {
     let without = |step: &str, fault: &str| {
         folder.run(&["recover", "card", "--on", "card-gen5-x16", "--fault", fault, "--without", step])
     };
-    let unmasked = without("mask", "stuck@card");
+    let unmasked = without("mask", "no_completion@card");
     assert_eq!(unmasked.code, Some(0), "the card is back: {}", unmasked.out);
     let (_, programmed) = unmasked.out.split_once("3. program").unwrap();
     assert!(programmed.contains("[5] SDES (Surprise Down Error)\n"), "{}", unmasked.out);
     for (step, fault, why) in [
-        ("rescan", "stuck@card", "not as it was: 0000:01:00.0 is not there"),
-        ("program", "removed@card", "not as it was: 0000:01:00.0 is not there"),
-        ("remove", "stuck@card", "not as it was: 0000:01:00.0: no BAR and not BAR0 at"),
-        ("clear", "stuck@card", "not as it was: 0000:00:01.0: SDES, CmpltTO is set"),
-        ("restore", "stuck@card", "not as it was: 0000:00:01.0: UEMsk "),
+        ("rescan", "no_completion@card", "not as it was: 0000:01:00.0 is not there"),
+        ("program", "surprise_removal@card", "not as it was: 0000:01:00.0 is not there"),
+        ("remove", "no_completion@card", "not as it was: 0000:01:00.0: no BAR and not BAR0 at"),
+        ("clear", "no_completion@card", "not as it was: 0000:00:01.0: SDES, CmpltTO is set"),
+        ("restore", "no_completion@card", "not as it was: 0000:00:01.0: UEMsk "),
     ] {
         let outcome = without(step, fault);
         assert_eq!(outcome.code, Some(1), "{step}: {}", outcome.out);
@@ -127,7 +127,7 @@ fn a_step_that_is_left_out_is_missed_for_its_reason() {
         assert!(outcome.out.contains(&format!("left out, by --without {step}")), "{step}: {}", outcome.out);
     }
     // It is found, and set up, and still answers no load.
-    let dead = without("program", "stuck@card");
+    let dead = without("program", "no_completion@card");
     assert_eq!(dead.code, Some(1));
     let (_, end) = dead.out.split_once("at the end").unwrap();
     assert!(end.contains("all ones and no data") && !end.contains("is not there"), "{}", dead.out);
@@ -136,7 +136,16 @@ fn a_step_that_is_left_out_is_missed_for_its_reason() {
 #[test]
 fn a_card_below_a_switch_is_found_again_below_its_own_port() {
     let folder = Folder::new();
-    let out = folder.good(&["recover", "fpga3", "--on", "rosta-virtex7", "--fault", "removed@fpga3", "--times", "2"]);
+    let out = folder.good(&[
+        "recover",
+        "fpga3",
+        "--on",
+        "rosta-virtex7",
+        "--fault",
+        "surprise_removal@fpga3",
+        "--times",
+        "2",
+    ]);
     assert!(out.contains("/0000:04:03.0/pci_bus/0000:08/rescan"), "{out}");
     // Three steps write to each of the five ports on the way, and the card answers nothing.
     assert_eq!(out.matches("setpci -s 0000:").count(), 3 * 5, "{out}");

@@ -63,7 +63,7 @@ fn every_question_is_traced_or_says_why_not() {
 #[test]
 fn what_is_written_is_read_back_with_the_latency_that_was_simulated() {
     let folder = Folder::new();
-    folder.good(&with(&READS, &["--passes", "3", "-o", "x.pcapng"]));
+    folder.good(&with(&READS, &["--iterations", "3", "-o", "x.pcapng"]));
     let text = folder.good(&["trace", "--read", "x.pcapng"]);
     assert!(text.starts_with("x.pcapng: 6 TLPs at card\n"), "{text}");
     assert!(text.contains("\n3 requests answered\n"), "{text}");
@@ -101,7 +101,7 @@ fn the_viewers_file_has_an_end_for_every_beginning() {
 #[test]
 fn dllps_are_shown_on_demand_and_damaged_tlps_always() {
     let folder = Folder::new();
-    let cable = ["--with", "link.tlps_per_error=4", "--passes", "8"];
+    let cable = ["--with", "link.tlps_per_error=4", "--iterations", "8"];
     let plain = folder.good(&with(&READS, &cable));
     assert!(plain.contains(" of them damaged\n") && plain.contains(", damaged"), "{plain}");
     assert!(!plain.contains("UpdateFC") && !plain.contains(" Nak"), "{plain}");
@@ -118,13 +118,13 @@ fn dllps_are_shown_on_demand_and_damaged_tlps_always() {
 #[test]
 fn one_link_is_shown_by_its_name() {
     let folder = Folder::new();
-    let peers = ["trace", "--on", "rosta-virtex7", "--question", "peer_latency", "--flows", "0:4", "--sizes", "128"];
-    let all = folder.good(&with(&peers, &["--passes", "1"]));
+    let peers = ["trace", "--on", "rosta-virtex7", "--question", "p2p_latency", "--flows", "0:4", "--sizes", "128"];
+    let all = folder.good(&with(&peers, &["--iterations", "1"]));
     assert!(all.contains("4 TLPs on 4 links") && all.contains("fpga0 up") && all.contains("fpga4 down"), "{all}");
-    let one = folder.good(&with(&peers, &["--passes", "1", "--link", "rc47b"]));
+    let one = folder.good(&with(&peers, &["--iterations", "1", "--link", "rc47b"]));
     assert!(one.contains("1 TLP on 1 link\n") && one.contains("rc47b down"), "{one}");
     for (link, frames) in [("fpga0", 1), ("fpga4", 1), ("fpga1", 0)] {
-        folder.good(&with(&peers, &["--passes", "1", "--link", link, "-o", "x.pcapng"]));
+        folder.good(&with(&peers, &["--iterations", "1", "--link", link, "-o", "x.pcapng"]));
         let capture = capture(&folder.content()["x.pcapng"]);
         assert_eq!((capture.place.as_str(), capture.frames.len()), (link, frames));
     }
@@ -138,7 +138,8 @@ fn one_link_is_shown_by_its_name() {
 fn what_there_is_no_room_for_is_said() {
     let folder = Folder::new();
     let many = ["trace", "--on", "card-gen5-x16", "--question", "mmio_write_bandwidth", "--memory-type", "uc"];
-    let outcome = folder.run(&with(&many, &["--access", "8", "--sizes", "64KiB", "--passes", "9", "-o", "x.pcapng"]));
+    let outcome =
+        folder.run(&with(&many, &["--access", "8", "--sizes", "64KiB", "--iterations", "9", "-o", "x.pcapng"]));
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     // 73,728 writes; 65,536 are kept.
     assert!(outcome.err.contains("\n8192 TLPs before these are not kept\n"), "{}", outcome.err);
@@ -171,8 +172,8 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
     refused(&folder, &["trace", "--on", "aws-f1", "--question", "why"], &["'why' is no question", "dma_read_latency"]);
     refused(&folder, &with(&READS, &["--link", "attic"]), &["--link attic", "it has card"]);
     refused(&folder, &with(&READS, &["--dllps", "-o", "x.pcapng"]), &["--dllps", "TLPs only", ".json"]);
-    refused(&folder, &with(&READS, &["--passes", "0"]), &["--passes", "1..="]);
-    refused(&folder, &with(&READS, &["--passes", "1000001"]), &["1000000"]);
+    refused(&folder, &with(&READS, &["--iterations", "0"]), &["--iterations", "1..="]);
+    refused(&folder, &with(&READS, &["--iterations", "1000001"]), &["1000000"]);
     for name in ["x", "x.pcap", "x.PCAPNG", ".json"] {
         refused(&folder, &with(&READS, &["-o", name]), &[name, ".pcapng", ".json", ".txt"]);
     }
@@ -207,10 +208,11 @@ fn what_is_no_capture_is_refused_and_what_is_broken_is_counted() {
 
 #[test]
 fn a_run_that_fails_is_traced_up_to_that_and_ends_with_its_exit_code() {
-    let far = card_with(&[("one_way_ns = { value = 120", "one_way_ns = { value = 1000000000")]);
+    let far = card_with(&[("latency_ns = { value = 120", "latency_ns = { value = 1000000000")]);
     let folder = Folder::with(&[("far.toml", far.as_bytes())]);
     let late = ["trace", "--on", "far.toml", "--question", "mmio_read_latency"];
-    let gone = ["trace", "--on", "card-gen5-x16", "--question", "dma_read_latency", "--fault", "removed@card:600ns"];
+    let gone =
+        ["trace", "--on", "card-gen5-x16", "--question", "dma_read_latency", "--fault", "surprise_removal@card:600ns"];
     for (arguments, error) in [(&late[..], "was not done after"), (&gone, "[5] SDES")] {
         for form in ["txt", "json", "pcapng"] {
             let name = format!("x.{form}");

@@ -34,7 +34,7 @@ pub fn platform(random: &mut Random) -> Platform {
     // What queues and the engine's ways take has a test of its own.
     platform.fifos = None;
     let numbers: [(&str, f64, f64); 11] = [
-        ("link.one_way_ns", 20.0, 500.0),
+        ("link.latency_ns", 20.0, 500.0),
         ("endpoint.ingress_ns", 5.0, 300.0),
         ("endpoint.egress_ns", 5.0, 300.0),
         ("memory.read_ns", 50.0, 1000.0),
@@ -51,7 +51,7 @@ pub fn platform(random: &mut Random) -> Platform {
         ("link.width_lanes", &[1.0, 2.0, 4.0, 8.0, 16.0]),
         ("link.mps_bytes", &[128.0, 256.0, 512.0]),
         ("link.mrrs_bytes", &[128.0, 256.0, 512.0, 1024.0, 4096.0]),
-        ("link.start_bytes", &[4.0, 8.0, 16.0]),
+        ("link.tlp_alignment_bytes", &[4.0, 8.0, 16.0]),
         ("memory.completion_bytes", &[64.0, 128.0, 256.0, 4096.0]),
         ("dma.read_bytes", &[64.0, 128.0, 512.0, 4096.0]),
         ("dma.write_bytes", &[32.0, 64.0, 128.0, 4096.0]),
@@ -65,7 +65,7 @@ pub fn platform(random: &mut Random) -> Platform {
     }
     // Of the key for odd ends no number is drawn, or all that follow would be others.
     if let Some(memory) = &mut platform.memory {
-        memory.odd_end_completion.value = platform.link.one_way_ns.value.0.is_multiple_of(3);
+        memory.odd_end_completion.value = platform.link.latency_ns.value.0.is_multiple_of(3);
     }
     platform
 }
@@ -159,11 +159,11 @@ pub fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
     let bytes = random.pick(&[1, 8, 63, 64, 65, 128, 256, 500, 512, 1024, 4096, 16384]);
     let count = random.pick(&[1, 7, 32, 100]);
     let window = Window { offset: random.pick(&[0, 0, 0, 4, 64, 100]), len: 1 << 20, pattern: Pattern::Sequential };
-    let host = Transfer { card, verb: Verb::Store, partner: Partner::Host, bytes, count, window, under_way: None };
+    let host = Transfer { card, verb: Verb::Store, partner: Partner::Host, bytes, count, window, outstanding: None };
     match random.below(if cards > 1 { 4 } else { 3 }) {
         0 => (host, "writes to host memory"),
         1 => (Transfer { verb: Verb::Load, ..host }, "reads of host memory"),
-        2 => (Transfer { verb: Verb::Load, under_way: Some(1), ..host }, "reads one at a time"),
+        2 => (Transfer { verb: Verb::Load, outstanding: Some(1), ..host }, "reads one at a time"),
         _ => {
             let other = (card + 1 + random.below(u64::from(cards) - 1) as u32) % cards;
             // The window of the preset that has peers.
@@ -218,8 +218,8 @@ pub fn read_of_peer(random: &mut Random, platform: &Platform) -> Transfer {
     let card = random.below(u64::from(platform.cards())) as u32;
     let other = (card + 1 + random.below(u64::from(platform.cards()) - 1) as u32) % platform.cards();
     drawn.window.offset += 8 << 20;
-    let under_way = random.pick(&[None, None, Some(1)]);
-    Transfer { card, verb: Verb::Load, partner: Partner::Peer { card: other, bar: 0 }, under_way, ..drawn }
+    let outstanding = random.pick(&[None, None, Some(1)]);
+    Transfer { card, verb: Verb::Load, partner: Partner::Peer { card: other, bar: 0 }, outstanding, ..drawn }
 }
 
 /// Writes to host memory, each followed by a read of the same bytes, one at a time.
@@ -228,7 +228,7 @@ pub fn pairs(random: &mut Random, cards: u32) -> WriteRead {
     let window = Window { offset: random.pick(&[0, 4, 64, 4000]), ..drawn.window };
     let (verb, partner, count) = (Verb::Store, Partner::Host, random.pick(&[1, 7]));
     WriteRead {
-        write: Transfer { verb, partner, window, count, under_way: Some(1), ..drawn },
+        write: Transfer { verb, partner, window, count, outstanding: Some(1), ..drawn },
         read: window,
         is_mixed: false,
     }
@@ -265,7 +265,7 @@ pub fn on_channels(random: &mut Random, platform: &mut Platform) -> OnChannels {
     set(platform, "dma.prefetch_descriptors", 1.0);
     set(platform, "dma.channels", 16.0);
     let (transfer, _) = transfer(random, platform.cards());
-    OnChannels { transfer: Transfer { under_way: None, ..transfer }, channels: random.pick(&[2, 3, 4, 8, 16]) }
+    OnChannels { transfer: Transfer { outstanding: None, ..transfer }, channels: random.pick(&[2, 3, 4, 8, 16]) }
 }
 
 /// Cards with queues of several sizes, and what some of them hand on.

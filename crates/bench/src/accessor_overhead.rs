@@ -17,7 +17,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together, plan_for};
-use lanemark_machine::{Allocation, Arguments, Facts, Launch, Machine, Op, Plan, Told, Verb};
+use lanemark_machine::{Allocation, Arguments, Facts, HostWait, Launch, Machine, Op, Plan, Verb};
 use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
 use lanemark_units::Ticks;
 
@@ -40,7 +40,7 @@ pub const QUESTION: Question = Question {
 const COUNTS: [u32; 5] = [1, 2, 4, 8, Arguments::MOST];
 /// What they are.
 const ALLOCATIONS: [Allocation; 2] = [Allocation::Buffer, Allocation::Device];
-const TOLD: Told = Told::Event;
+const TOLD: HostWait = HostWait::Event;
 /// A line rests on six plans, and a launch is one of them: of a case's share of the time, launches take half and lines three times as much,
 /// which together is no more than all shares.
 const LAUNCH_OF: u64 = 2;
@@ -77,11 +77,11 @@ fn ask(
     effort: &Effort,
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    let clockwork = machine.facts().clockwork;
+    let time_base = machine.facts().time_base;
     if let Through::Argument { allocation, .. } = case.through {
         return by_line(question, machine, case, allocation, effort);
     }
-    let plan = plan_for(question, case, clockwork, effort);
+    let plan = plan_for(question, case, time_base, effort);
     let effort = &Effort { budget: Ticks(effort.budget.0 / LAUNCH_OF), ..*effort };
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     Ok(answer(question, case, machine.facts(), &measured, effort))
@@ -95,14 +95,14 @@ fn by_line(
     allocation: Allocation,
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
-    let clockwork = machine.facts().clockwork;
+    let time_base = machine.facts().time_base;
     let counts: Vec<u32> = std::iter::once(0).chain(COUNTS).collect();
     let wanted = |count: &u32| {
         let arguments = if *count == 0 { Arguments::NONE } else { Arguments { count: *count, allocation } };
         let case = launch(arguments);
         Wanted {
             name: format!("{count} arguments"),
-            plan: plan_for(question, &case, clockwork, effort),
+            plan: plan_for(question, &case, time_base, effort),
             most_passes: (question.most_passes)(&case),
         }
     };

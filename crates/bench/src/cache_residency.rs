@@ -13,7 +13,7 @@ use crate::dma;
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{CacheFacts, Facts, Verb};
-use lanemark_record::{Found, Quantity, Reach};
+use lanemark_record::{CacheState, Quantity, Reach};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -39,13 +39,13 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some((dma, cache)) = facts.dma.and_then(|dma| Some((dma, dma.cache?))) else { return Vec::new() };
     let windows = match axes.reach.window_bytes {
         Some(window) => vec![window],
-        None => windows(&cache).into_iter().filter(|window| *window <= dma.lent_bytes).collect(),
+        None => windows(&cache).into_iter().filter(|window| *window <= dma.mapped_bytes).collect(),
     };
-    let found = axes.reach.found.map_or(Found::ALL.to_vec(), |found| vec![found]);
-    let of = |(found, window): (Found, u64)| {
+    let found = axes.reach.cache_state.map_or(CacheState::ALL.to_vec(), |found| vec![found]);
+    let of = |(found, window): (CacheState, u64)| {
         let thinned = (window / MOST_READS).next_multiple_of(LINE);
         let stride = axes.reach.stride_bytes.or((thinned > LINE).then_some(thinned));
-        let reach = Reach { window_bytes: Some(window), stride_bytes: stride, found: Some(found), ..axes.reach };
+        let reach = Reach { window_bytes: Some(window), stride_bytes: stride, cache_state: Some(found), ..axes.reach };
         dma::with_host_of_both_sockets(facts, &Axes { reach, ..axes.clone() }, Verb::Load, Some(1), &[LINE])
     };
     if axes.reach.is_random {

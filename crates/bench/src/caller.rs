@@ -1,7 +1,7 @@
 //! Where the thread runs that calls a runtime.
 
 use crate::measured::Measured;
-use lanemark_machine::{Clockwork, Facts, Lane, Placement, Plan};
+use lanemark_machine::{Facts, Lane, Placement, Plan, TimeBase};
 use lanemark_record::{CallerCores, CpuSamples};
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl Caller {
             Some(Cores::All) => (0..facts.cores).collect(),
             Some(Cores::These(cores)) => cores.clone(),
         };
-        let free = (facts.clockwork != Clockwork::Simulated).then_some(Caller::Unpinned);
+        let free = (facts.time_base != TimeBase::Simulated).then_some(Caller::Unpinned);
         held.into_iter().map(Caller::Core).chain(free).collect()
     }
 

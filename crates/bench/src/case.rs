@@ -4,11 +4,11 @@ use crate::caller::{Caller, Cores};
 use crate::computation::{Computation, Matrix};
 use lanemark_compute::{StreamCopy, Work};
 use lanemark_machine::{
-    Access, Allocation, Arguments, Clock, Clockwork, Completion, Descriptors, Discipline, DmaCall, Facts, Fence, Flow,
-    Handover, Holder, HostMemory, KernelCall, Launch, Lend, Means, MovedByRuntime, Pattern, Peer, Region, Relay, Share,
-    Socket as MemorySocket, Span, Told, Transfer, Verb, Width, Window, Writer,
+    Access, Allocation, Arguments, BufferHandoff, Clock, Completion, Descriptors, Discipline, DmaCall, Facts, Fence,
+    Flow, HostMemory, HostWait, KernelCall, Launch, LineSource, MapUnmap, Means, MovedByRuntime, Pattern, Peer, Region,
+    Relay, Share, Socket as MemorySocket, Span, TimeBase, Transfer, Verb, Width, Window, Writer,
 };
-use lanemark_record::{CorePair, Found, Quantity, Reach, Socket, Way};
+use lanemark_record::{CacheState, CorePair, Quantity, Reach, Socket, Way};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// One variant of a question.
@@ -60,23 +60,23 @@ pub enum Through {
     /// The queue of a runtime, which copies between a buffer of the program and one of its device.
     Runtime {
         /// By what it is known that the copy is over.
-        told: Told,
+        told: HostWait,
         /// What the memory is.
         allocation: Allocation,
     },
     /// Kernels that compute, on memory of their device.
-    Compute(Told),
+    Compute(HostWait),
     /// No bytes: kernels that do nothing, through a runtime.
     Launch(Launch),
     /// No bytes: what one more piece of memory adds to a launch that is given it.
     Argument {
         /// By what it is known that the launch is over.
-        told: Told,
+        told: HostWait,
         /// What the memory is.
         allocation: Allocation,
     },
     /// No bytes move: memory is lent to a device and taken back.
-    Lend(Means),
+    MapUnmap(Means),
     /// A buffer of ordinary memory that a core shares with a device.
     Shared(Discipline),
     /// No bytes: one core wakes a thread that sleeps on another.
@@ -91,7 +91,7 @@ pub enum Through {
     /// A pointer, to a line that no cache has.
     Memory,
     /// A load of a line that somebody else is said to have.
-    LoadFrom(Holder),
+    LoadFrom(LineSource),
     /// A copy to lines that are in a cache, or in none.
     Copy {
         /// In none.
@@ -103,14 +103,14 @@ pub enum Through {
         /// Bytes at the other end that each goes over.
         window: u64,
         /// Transfers under way at once.
-        under_way: u32,
+        outstanding: u32,
     },
     /// Devices that move the bytes themselves.
     Dma {
         /// Bytes at the other end that each goes over.
         window: u64,
         /// Transfers under way at once; `None` for as many as it can.
-        under_way: Option<u32>,
+        outstanding: Option<u32>,
     },
     /// As [`Through::Dma`], one transfer at a time, each of another of a few pages in turn.
     Pages {
@@ -151,11 +151,11 @@ impl Case {
     /// What devices move, each `count` times a pass; none where a core does. Each has a window of its own in host memory.
     #[must_use]
     pub fn transfers(&self, count: u64) -> Vec<Transfer> {
-        let (window, under_way) = match self.through {
-            Through::Dma { window, under_way } => (window, under_way),
+        let (window, outstanding) = match self.through {
+            Through::Dma { window, outstanding } => (window, outstanding),
             Through::Pages { window } => (window, Some(1)),
             Through::DmaCall { window, .. } => (window, None),
-            Through::Loaded { window, under_way } => (window, Some(under_way)),
+            Through::Loaded { window, outstanding } => (window, Some(outstanding)),
             _ => return Vec::new(),
         };
         let pattern = match self.reach.stride_bytes {
@@ -169,10 +169,10 @@ impl Case {
             let start = if flow.peer == Peer::Host { place * window } else { self.region.offset };
             let offset = start + self.alignment;
             let window = Window { offset, len: window - self.alignment, pattern };
-            let under_way = if is_asker(place) { Some(1) } else { under_way };
+            let outstanding = if is_asker(place) { Some(1) } else { outstanding };
             let bytes = if is_beside && place > 0 { LOAD_BYTES } else { self.size };
             let (card, verb, partner) = (flow.card, flow.verb, flow.partner(self.region.bar));
-            Transfer { card, verb, partner, bytes, count, window, under_way }
+            Transfer { card, verb, partner, bytes, count, window, outstanding }
         };
         (0..).zip(&self.flows).map(transfer).collect()
     }
@@ -181,10 +181,10 @@ impl Case {
     #[must_use]
     pub fn memory(&self) -> HostMemory {
         HostMemory {
-            written_by: match self.reach.found {
-                Some(Found::Cold) => Writer::Nobody,
-                Some(Found::HostWarm) | None => Writer::Core,
-                Some(Found::DeviceWarm) => Writer::Device,
+            written_by: match self.reach.cache_state {
+                Some(CacheState::Cold) => Writer::Nobody,
+                Some(CacheState::HostWarm) | None => Writer::Core,
+                Some(CacheState::DeviceWarm) => Writer::Device,
             },
             socket: match self.reach.socket {
                 Some(Socket::Remote) => MemorySocket::Remote,
@@ -276,21 +276,21 @@ impl Case {
     pub fn most_window(&self, facts: &Facts) -> u64 {
         let region = facts.regions.iter().find(|region| region.at == self.region).map(|region| region.len);
         let is_with_host = |flow: &Flow| flow.peer == Peer::Host;
-        let lent = facts.dma.map(|dma| dma.lent_bytes / self.flows.len().max(1) as u64);
+        let lent = facts.dma.map(|dma| dma.mapped_bytes / self.flows.len().max(1) as u64);
         let len = match self.through {
             Through::DmaCall { .. } => lent.map(|lent| lent / u64::from(self.threads())),
             Through::Pages { .. } => lent,
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().all(is_with_host) => lent,
             Through::Dma { .. } | Through::Loaded { .. } if self.flows.iter().any(is_with_host) => lent.min(region),
-            Through::Relay { .. } => facts.dma.map(|dma| dma.lent_bytes / 2).min(region),
-            Through::Lend(_) => Some(Lend::MOST_BYTES),
-            Through::Shared(_) => Some(Handover::MOST_BYTES),
+            Through::Relay { .. } => facts.dma.map(|dma| dma.mapped_bytes / 2).min(region),
+            Through::MapUnmap(_) => Some(MapUnmap::MOST_BYTES),
+            Through::Shared(_) => Some(BufferHandoff::MOST_BYTES),
             Through::Runtime { .. } => Some(MovedByRuntime::MOST_BYTES),
             Through::Compute(_) => match self.computation.as_ref().map(|asked| &asked.work) {
                 Some(Work::StreamCopy(copy)) => {
                     let most = StreamCopy::most_bytes_per_port(copy.ports);
                     // What fills an array and reads it back is a copy of a runtime.
-                    let is_filled = facts.clockwork != Clockwork::Simulated;
+                    let is_filled = facts.time_base != TimeBase::Simulated;
                     Some(if is_filled { most.min(MovedByRuntime::MOST_BYTES) } else { most })
                 }
                 _ => Some(self.size),
@@ -346,12 +346,12 @@ impl Case {
                 let through = format!("dma_{}_{completion}", asked_by(share, descriptors));
                 return of_nothing(&in_words(&self.flows), &through);
             }
-            Through::Loaded { under_way, .. } => {
+            Through::Loaded { outstanding, .. } => {
                 let access = match self.flows.split_first() {
                     Some((asker, [_, ..])) => format!("{asker} beside {}", in_words(&self.flows[1..])),
                     _ => in_words(&self.flows),
                 };
-                return of_nothing(&access, &format!("dma_under_way_{under_way}"));
+                return of_nothing(&access, &format!("dma_under_way_{outstanding}"));
             }
             Through::Alone => return of_nothing(fence.as_deref().unwrap_or("nothing"), "alone"),
             Through::Clock(clock) => return of_nothing(clock.name(), "clock"),
@@ -379,7 +379,7 @@ impl Case {
                 let through = self.computation.as_ref().map_or_else(|| "compute".to_owned(), Computation::through);
                 return of_nothing(told.name(), &through);
             }
-            Through::Lend(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
+            Through::MapUnmap(means) => return of_nothing(means.name(), &format!("lend_{}", means.strategy_name())),
             Through::Shared(discipline) => {
                 let through = if self.verb == Verb::Store { "shared_to_device" } else { "shared_from_device" };
                 return of_nothing(discipline.name(), through);

@@ -13,7 +13,7 @@
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Facts, Handover, Op, Plan, Verb};
+use lanemark_machine::{BufferHandoff, Facts, Op, Plan, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::Ticks;
 
@@ -44,7 +44,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     for verb in [Verb::Store, Verb::Load] {
         for &discipline in &facts.disciplines {
             // A size that nobody can share is refused by name; a way that makes no sense is not asked at all.
-            if (Handover { verb, discipline, bytes: Handover::LINE_BYTES }).nonsense().is_some() {
+            if (BufferHandoff { verb, discipline, bytes: BufferHandoff::LINE_BYTES }).nonsense().is_some() {
                 continue;
             }
             let of_nothing = Case::of_nothing(facts, Through::Shared(discipline));
@@ -54,29 +54,29 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     cases
 }
 
-fn handover(case: &Case) -> Option<Handover> {
+fn handover(case: &Case) -> Option<BufferHandoff> {
     let Through::Shared(discipline) = case.through else { return None };
-    Some(Handover { verb: case.verb, discipline, bytes: case.size })
+    Some(BufferHandoff { verb: case.verb, discipline, bytes: case.size })
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let Some(shared) = handover(case) else { return Plan::on_one_core(Vec::new(), passes) };
     // Lines are then where a pass leaves them.
     let warmup_passes = u64::from(!shared.finds_written_lines());
-    Plan { timeout: TIMEOUT, warmup_passes, ..Plan::on_one_core(vec![Op::Handover(shared)], passes) }
+    Plan { timeout: TIMEOUT, warmup_passes, ..Plan::on_one_core(vec![Op::BufferHandoff(shared)], passes) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{Clockwork, Discipline, Flush, Region, RegionKind};
+    use lanemark_machine::{Discipline, Flush, Region, RegionKind, TimeBase};
     use lanemark_units::{BarOffset, MemoryType};
 
     fn facts(disciplines: &[Discipline]) -> Facts {
         Facts {
             name: "a machine".to_owned(),
             summary: String::new(),
-            clockwork: Clockwork::Real,
+            time_base: TimeBase::Real,
             cores: 1,
             regions: vec![Region {
                 name: "memory".to_owned(),
@@ -91,7 +91,7 @@ mod tests {
             dma: None,
             driver_width: None,
             disciplines: disciplines.to_vec(),
-            holders: vec![],
+            line_sources: vec![],
             runtime: None,
         }
     }
@@ -101,8 +101,8 @@ mod tests {
         let all = cases(&facts(&Discipline::ALL), &Axes::default());
         assert_eq!(all.len(), (2 * 9 - 2) * 4);
         assert!(all.iter().enumerate().all(|(place, case)| !all[..place].contains(case)));
-        let [Op::Handover(first)] = plan(&all[1], 3).lanes[0].body[..] else { panic!("{:?}", plan(&all[1], 3)) };
-        assert_eq!(first, Handover { verb: Verb::Store, discipline: Discipline::Coherent, bytes: 4096 });
+        let [Op::BufferHandoff(first)] = plan(&all[1], 3).lanes[0].body[..] else { panic!("{:?}", plan(&all[1], 3)) };
+        assert_eq!(first, BufferHandoff { verb: Verb::Store, discipline: Discipline::Coherent, bytes: 4096 });
         assert!(cases(&facts(&[]), &Axes::default()).is_empty());
     }
 

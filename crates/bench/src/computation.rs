@@ -2,7 +2,7 @@
 
 use crate::case::{Case, Through};
 use lanemark_compute::{Csr, Work};
-use lanemark_machine::{Compute, Op, Plan, Told, Verb};
+use lanemark_machine::{Compute, HostWait, Op, Plan, Verb};
 use std::sync::Arc;
 
 /// A matrix and what people call it.
@@ -52,13 +52,13 @@ impl Computation {
 
     /// The case that asks for it, of so many bytes.
     pub(crate) fn case(self, size: u64) -> Case {
-        Case { computation: Some(self), ..Case::of_runtime(Verb::Load, size, Through::Compute(Told::Finish)) }
+        Case { computation: Some(self), ..Case::of_runtime(Verb::Load, size, Through::Compute(HostWait::Finish)) }
     }
 }
 
 /// What a case of kernels becomes.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
-    let told = if let Through::Compute(told) = case.through { told } else { Told::Finish };
+    let told = if let Through::Compute(told) = case.through { told } else { HostWait::Finish };
     let compute = case.computation.iter().map(|asked| Op::Compute(Compute { work: asked.work.clone(), told }));
     Plan::on_one_core(compute.collect(), passes)
 }

@@ -21,7 +21,9 @@ use crate::caller::Caller;
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Access, Channel, Clockwork, Facts, Fence, Holder, Lane, Op, Plan, Span, Stream, Verb, Width};
+use lanemark_machine::{
+    Access, Channel, Facts, Fence, Lane, LineSource, Op, Plan, Span, Stream, TimeBase, Verb, Width,
+};
 use lanemark_record::{CorePair, Quantity, Reach};
 use lanemark_units::{BarOffset, MemoryType};
 
@@ -54,7 +56,7 @@ const APART: u64 = 4096;
 /// The cores whose pairs are asked.
 fn cores(facts: &Facts) -> Vec<u32> {
     // Virtual cores are all alike, and none can tell the other anything yet.
-    let asked = if facts.clockwork == Clockwork::Simulated { 2 } else { MOST_CORES };
+    let asked = if facts.time_base == TimeBase::Simulated { 2 } else { MOST_CORES };
     let count = facts.cores.min(asked);
     (0..count).map(|nth| (u64::from(nth) * u64::from(facts.cores) / u64::from(count)) as u32).collect()
 }
@@ -64,7 +66,7 @@ fn left_out(facts: &Facts) -> Option<LeftOut> {
         return Some(alone);
     }
     let asked = cores(facts);
-    (facts.clockwork != Clockwork::Simulated && (asked.len() as u32) < facts.cores).then(|| LeftOut {
+    (facts.time_base != TimeBase::Simulated && (asked.len() as u32) < facts.cores).then(|| LeftOut {
         what: format!("pairs with others than cores {asked:?}"),
         because: format!("of {} cores, {MOST_CORES} are asked, spread evenly: all pairs would take long", facts.cores),
     })
@@ -101,10 +103,10 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     };
     let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
     let memory = memory.then(|| case(Verb::Load, eight, 8, Through::Memory));
-    let holders = facts.holders.iter().filter(|_| wanted(&eight) && cores.len() > 1);
-    let loads = holders.map(|holder| Case {
+    let line_sources = facts.line_sources.iter().filter(|_| wanted(&eight) && cores.len() > 1);
+    let loads = line_sources.map(|holder| Case {
         memory_type: MemoryType::Wb,
-        ..case(Verb::Load, eight, Holder::LOAD_BYTES, Through::LoadFrom(*holder))
+        ..case(Verb::Load, eight, LineSource::LOAD_BYTES, Through::LoadFrom(*holder))
     });
     pairs
         .flat_map(|pair| ways.into_iter().filter(|way| wanted(&way.0)).map(move |way| (pair, way)))
@@ -151,7 +153,7 @@ mod tests {
         Facts {
             name: "a machine".to_owned(),
             summary: String::new(),
-            clockwork: Clockwork::Real,
+            time_base: TimeBase::Real,
             cores,
             regions: vec![Region {
                 name: "memory".to_owned(),
@@ -166,7 +168,7 @@ mod tests {
             dma: None,
             driver_width: None,
             disciplines: vec![],
-            holders: vec![],
+            line_sources: vec![],
             runtime: None,
         }
     }
@@ -200,13 +202,13 @@ mod tests {
 
     #[test]
     fn a_simulated_core_loads_from_everybody_who_is_known_to_have_a_line() {
-        let known = |holders: &[Holder], cores| {
-            let facts = Facts { clockwork: Clockwork::Simulated, holders: holders.to_vec(), ..facts(cores) };
+        let known = |line_sources: &[LineSource], cores| {
+            let facts = Facts { time_base: TimeBase::Simulated, line_sources: line_sources.to_vec(), ..facts(cores) };
             let all = cases(&Facts { memory_types: vec![MemoryType::Uc], ..facts }, &Axes::default());
             all.iter().filter(|case| case.verb == Verb::Load).map(|case| case.way().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(
-            known(&Holder::ALL, 2),
+            known(&LineSource::ALL, 2),
             [
                 "WB 8 from memory",
                 "WB 8 from memory of the other socket",
@@ -214,7 +216,7 @@ mod tests {
                 "WB 8 from a core of the other socket",
             ]
         );
-        assert_eq!(known(&[Holder::Core], 2), ["WB 8 from another core"]);
-        assert!(known(&[], 2).is_empty() && known(&Holder::ALL, 1).is_empty());
+        assert_eq!(known(&[LineSource::Core], 2), ["WB 8 from another core"]);
+        assert!(known(&[], 2).is_empty() && known(&LineSource::ALL, 1).is_empty());
     }
 }

@@ -55,7 +55,7 @@ fn ask(
     let Through::DmaCall { window, .. } = case.through else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let alone = Case { through: Through::Dma { window, under_way: None }, ..case.clone() };
+    let alone = Case { through: Through::Dma { window, outstanding: None }, ..case.clone() };
     let wanted = [("call", dma_call::plan(case, 1)), ("device alone", dma::plan(&alone, u64::from(case.threads()), 1))]
         .map(|(name, plan)| Wanted { name: name.to_owned(), plan, most_passes: (question.most_passes)(case) });
     let mut measured = measure_together(machine, wanted.into(), effort)?;

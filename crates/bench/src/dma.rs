@@ -12,11 +12,11 @@ pub(crate) const WINDOW: u64 = 4 << 20;
 
 /// A case for each size and alignment of these flows; none where devices move nothing, or where somebody asks about
 /// instructions, memory types or regions, which are a core's affair.
-pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Option<u32>, usual: &[u64]) -> Vec<Case> {
+pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Option<u32>, usual: &[u64]) -> Vec<Case> {
     let Some(dma) = facts.dma else { return Vec::new() };
     let is_about_cores = axes.accesses.is_some() || axes.region.is_some() || axes.memory_types.is_some();
     let Some(first) = flows.first().filter(|_| !is_about_cores) else { return Vec::new() };
-    let lent = dma.lent_bytes / flows.len() as u64;
+    let lent = dma.mapped_bytes / flows.len() as u64;
     let at_peers = flows.iter().any(|flow| flow.peer != Peer::Host);
     let (region, room) = match facts.storage() {
         _ if !at_peers => (BarOffset { bar: 0, offset: 0 }, lent),
@@ -24,25 +24,25 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
         Some(region) => (region.at, region.len),
         None => return Vec::new(),
     };
-    let Reach { found, socket, .. } = axes.reach;
-    if at_peers && (found.is_some() || socket.is_some()) || socket == Some(Socket::Remote) && !dma.has_remote {
+    let Reach { cache_state, socket, .. } = axes.reach;
+    if at_peers && (cache_state.is_some() || socket.is_some()) || socket == Some(Socket::Remote) && !dma.has_remote {
         // Both are about host memory, and the other socket's is not everywhere.
         return Vec::new();
     }
     let reads = flows.iter().any(|flow| flow.verb == Verb::Load);
-    if axes.reach.outstanding.is_some() && (under_way.is_some() || !reads) {
+    if axes.reach.outstanding.is_some() && (outstanding.is_some() || !reads) {
         // A write is over when it has left, and a latency is that of one at a time.
         return Vec::new();
     }
     let is_of_pairs = flows.iter().any(|flow| flow.card == first.card && flow.verb != first.verb);
-    if axes.reach.channels.is_some() && (under_way.is_some() || is_of_pairs) {
+    if axes.reach.channels.is_some() && (outstanding.is_some() || is_of_pairs) {
         // One transfer at a time is on one channel, and a pair of a write and a read too.
         return Vec::new();
     }
     let sizes = axes.sizes.clone().unwrap_or_else(|| usual.to_vec());
     let room = axes.reach.window_bytes.map_or(room, |window| window.min(room));
     let usual_window = axes.reach.window_bytes.map_or(WINDOW.min(room), |_| room);
-    let under_way = axes.reach.outstanding.or(under_way);
+    let outstanding = axes.reach.outstanding.or(outstanding);
     let mut cases = Vec::new();
     for alignment in axes.alignments.clone().unwrap_or_else(|| vec![0]) {
         for size in sizes.iter().copied() {
@@ -59,7 +59,7 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
                 alignment,
                 region,
                 flows: flows.to_vec(),
-                through: Through::Dma { window: reach.max(usual_window), under_way },
+                through: Through::Dma { window: reach.max(usual_window), outstanding },
                 reach: axes.reach,
                 computation: None,
                 caller: Caller::AsPlanned,
@@ -70,11 +70,11 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], under_way: Optio
 }
 
 /// Cases of one flow each: those asked for that are of this kind, or else the first card with host memory.
-pub(crate) fn with_host(facts: &Facts, axes: &Axes, verb: Verb, under_way: Option<u32>, usual: &[u64]) -> Vec<Case> {
+pub(crate) fn with_host(facts: &Facts, axes: &Axes, verb: Verb, outstanding: Option<u32>, usual: &[u64]) -> Vec<Case> {
     let first = vec![Flow { card: 0, verb, peer: Peer::Host }];
     let mut flows = axes.flows.clone().unwrap_or(first);
     flows.retain(|flow| flow.verb == verb && flow.peer == Peer::Host);
-    flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], under_way, usual)).collect()
+    flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], outstanding, usual)).collect()
 }
 
 /// The same, of memory of the other socket too, where there is one and nobody asked for one of them.
@@ -82,13 +82,13 @@ pub(crate) fn with_host_of_both_sockets(
     facts: &Facts,
     axes: &Axes,
     verb: Verb,
-    under_way: Option<u32>,
+    outstanding: Option<u32>,
     usual: &[u64],
 ) -> Vec<Case> {
-    let mut cases = with_host(facts, axes, verb, under_way, usual);
+    let mut cases = with_host(facts, axes, verb, outstanding, usual);
     if facts.dma.is_some_and(|dma| dma.has_remote) && axes.reach.socket.is_none() {
         let reach = Reach { socket: Some(Socket::Remote), ..axes.reach };
-        cases.extend(with_host(facts, &Axes { reach, ..axes.clone() }, verb, under_way, usual));
+        cases.extend(with_host(facts, &Axes { reach, ..axes.clone() }, verb, outstanding, usual));
     }
     cases
 }
@@ -146,11 +146,11 @@ fn step(case: &Case, transfer: Transfer) -> Op {
 }
 
 /// Cases of both ways between a card and host memory: of the cards that are asked to write there, or else of the first one.
-pub(crate) fn both_ways(facts: &Facts, axes: &Axes, under_way: Option<u32>, usual: &[u64]) -> Vec<Case> {
+pub(crate) fn both_ways(facts: &Facts, axes: &Axes, outstanding: Option<u32>, usual: &[u64]) -> Vec<Case> {
     let first = vec![Flow { card: 0, verb: Verb::Store, peer: Peer::Host }];
     let mut flows = axes.flows.clone().unwrap_or(first);
     flows.retain(|flow| flow.verb == Verb::Store && flow.peer == Peer::Host);
-    let of = |flow: &Flow| cases(facts, axes, &[*flow, Flow { verb: Verb::Load, ..*flow }], under_way, usual);
+    let of = |flow: &Flow| cases(facts, axes, &[*flow, Flow { verb: Verb::Load, ..*flow }], outstanding, usual);
     flows.iter().flat_map(of).collect()
 }
 

@@ -16,13 +16,13 @@ pub(crate) const WRITTEN: Descriptors = Descriptors::Written(MemoryType::Uc);
 /// called.
 pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usual: &[u64]) -> Vec<Case> {
     // A call is one transfer, and the next one comes when it is over; its driver lends what a core has just touched.
-    let Reach { outstanding, found, socket, .. } = axes.reach;
-    let is_asked_for_otherwise = outstanding.is_some() || found.is_some() || socket.is_some();
+    let Reach { outstanding, cache_state, socket, .. } = axes.reach;
+    let is_asked_for_otherwise = outstanding.is_some() || cache_state.is_some() || socket.is_some();
     let Some(dma) = facts.dma.filter(|dma| dma.has_driver && !is_asked_for_otherwise) else {
         return Vec::new();
     };
     // Each thread has its part of what is lent.
-    let most = dma.lent_bytes / u64::from(axes.reach.channels.unwrap_or(1).max(1));
+    let most = dma.mapped_bytes / u64::from(axes.reach.channels.unwrap_or(1).max(1));
     let mut moved = dma::with_host(facts, axes, verb, None, usual);
     moved.retain(|case| axes.sizes.is_some() || case.size.saturating_add(case.alignment) <= most);
     let asked = |(share, descriptors, completion): &Asked| {

@@ -8,13 +8,13 @@
 //! `unmap` returns (`strict`), or 256 pieces at a time (`deferred`).
 //! Spoiled by: everything else that is lent at a time, of which here there is nothing: a baseline's tree is never
 //! smaller, so that it looks its best, and every list of the library stays in a cache. An IOMMU would add the time of its
-//! commands, an operating system that of its call (`kernel_entry`). The B-trees of the baseline and of the table allocate
+//! commands, an operating system that of its call (`syscall_latency`). The B-trees of the baseline and of the table allocate
 //! nodes while they are timed, as they do in a program.
 
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Clockwork, Facts, Invalidation, Lend, Means, Op, Plan};
+use lanemark_machine::{Facts, Invalidation, MapUnmap, Means, Op, Plan, TimeBase};
 use lanemark_record::Quantity;
 use lanemark_units::Ticks;
 
@@ -40,12 +40,12 @@ const SIZES: [u64; 4] = [4 << 10, 32 << 10, 256 << 10, 2 << 20];
 const TIMEOUT: Ticks = Ticks::whole_ns(30_000_000_000);
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
-    if facts.clockwork == Clockwork::Simulated {
+    if facts.time_base == TimeBase::Simulated {
         return Vec::new();
     }
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let with_sizes = |means| {
-        let of_nothing = Case::of_nothing(facts, Through::Lend(means));
+        let of_nothing = Case::of_nothing(facts, Through::MapUnmap(means));
         sizes.iter().filter_map(move |size| Some(Case { size: *size, ..of_nothing.clone()? }))
     };
     Means::all().flat_map(with_sizes).collect()
@@ -55,14 +55,14 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 /// every sample has its share of that.
 fn pairs(case: &Case) -> u64 {
     match case.through {
-        Through::Lend(Means::Map { invalidation: Invalidation::Deferred, .. }) => Invalidation::QUEUE,
+        Through::MapUnmap(Means::Map { invalidation: Invalidation::Deferred, .. }) => Invalidation::QUEUE,
         _ => 1,
     }
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Through::Lend(means) = case.through else { return Plan::on_one_core(Vec::new(), passes) };
-    let lend = Op::Lend(Lend { means, bytes: case.size, pairs: pairs(case) });
+    let Through::MapUnmap(means) = case.through else { return Plan::on_one_core(Vec::new(), passes) };
+    let lend = Op::MapUnmap(MapUnmap { means, bytes: case.size, pairs: pairs(case) });
     Plan { timeout: TIMEOUT, ..Plan::on_one_core(vec![lend], passes) }
 }
 
@@ -72,11 +72,11 @@ mod tests {
     use lanemark_machine::{Region, RegionKind};
     use lanemark_units::{BarOffset, MemoryType};
 
-    fn facts(clockwork: Clockwork) -> Facts {
+    fn facts(time_base: TimeBase) -> Facts {
         Facts {
             name: "a machine".to_owned(),
             summary: String::new(),
-            clockwork,
+            time_base,
             cores: 1,
             regions: vec![Region {
                 name: "memory".to_owned(),
@@ -91,32 +91,32 @@ mod tests {
             dma: None,
             driver_width: None,
             disciplines: vec![],
-            holders: vec![],
+            line_sources: vec![],
             runtime: None,
         }
     }
 
-    fn cases_of(clockwork: Clockwork) -> Vec<Case> {
-        cases(&facts(clockwork), &Axes::default())
+    fn cases_of(time_base: TimeBase) -> Vec<Case> {
+        cases(&facts(time_base), &Axes::default())
     }
 
     #[test]
     fn every_means_is_asked_for_every_size_where_a_program_runs_and_nowhere_else() {
-        let asked = cases_of(Clockwork::Real);
-        assert_eq!(asked, cases_of(Clockwork::Emulated));
+        let asked = cases_of(TimeBase::Real);
+        assert_eq!(asked, cases_of(TimeBase::Emulated));
         assert_eq!(asked.len(), 17 * 4);
         assert!(asked.iter().enumerate().all(|(place, case)| !asked[..place].contains(case)));
-        assert!(cases_of(Clockwork::Simulated).is_empty());
-        let left_out = |clockwork| (QUESTION.left_out)(&facts(clockwork));
-        assert!(left_out(Clockwork::Simulated).unwrap().is_all());
-        assert_eq!((left_out(Clockwork::Real), left_out(Clockwork::Emulated)), (None, None));
+        assert!(cases_of(TimeBase::Simulated).is_empty());
+        let left_out = |time_base| (QUESTION.left_out)(&facts(time_base));
+        assert!(left_out(TimeBase::Simulated).unwrap().is_all());
+        assert_eq!((left_out(TimeBase::Real), left_out(TimeBase::Emulated)), (None, None));
     }
 
     #[test]
     fn a_pass_that_defers_is_as_long_as_the_queue_and_its_time_is_that_of_one_pair() {
-        for case in cases_of(Clockwork::Real) {
+        for case in cases_of(TimeBase::Real) {
             let plan = plan(&case, 3);
-            let [Op::Lend(lend)] = plan.lanes[0].body[..] else { panic!("{plan:?}") };
+            let [Op::MapUnmap(lend)] = plan.lanes[0].body[..] else { panic!("{plan:?}") };
             let pairs = if case.way().access.ends_with("deferred") { 256 } else { 1 };
             assert_eq!((lend.pairs, (QUESTION.accesses_per_pass)(&case)), (pairs, pairs), "{}", case.way());
             assert_eq!((lend.bytes, plan.passes), (case.size, 3));
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_way_names_strategy_table_and_invalidation_and_the_longest_buffer_bounds_sizes() {
-        let asked = cases_of(Clockwork::Real);
+        let asked = cases_of(TimeBase::Real);
         let ways: Vec<String> = asked.iter().step_by(4).map(|case| case.way().to_string()).collect();
         assert_eq!(ways[..2], ["ranges, strict", "ranges, deferred"]);
         assert_eq!(
@@ -134,6 +134,6 @@ mod tests {
             ["baseline free list, page table strict", "baseline free list, page table deferred", "pool, take"]
         );
         assert_eq!(asked[0].way().through, "lend_ranges");
-        assert_eq!(asked[0].room(&facts(Clockwork::Real)), Lend::MOST_BYTES);
+        assert_eq!(asked[0].room(&facts(TimeBase::Real)), MapUnmap::MOST_BYTES);
     }
 }

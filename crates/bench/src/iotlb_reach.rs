@@ -39,7 +39,7 @@ const MOST: u64 = 1 << 16;
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(page) = facts.dma.and_then(|dma| dma.page_bytes) else { return Vec::new() };
     let stride = axes.reach.stride_bytes.unwrap_or(page);
-    let lent = facts.dma.map_or(0, |dma| dma.lent_bytes);
+    let lent = facts.dma.map_or(0, |dma| dma.mapped_bytes);
     let usual = || {
         let windows = std::iter::successors(Some(FEWEST), |pages| pages.checked_mul(TIMES));
         windows.take_while(|pages| *pages <= MOST).filter_map(|pages| pages.checked_mul(stride))

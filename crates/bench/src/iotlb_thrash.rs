@@ -43,7 +43,8 @@ const TIMES: u64 = 4;
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(dma) = facts.dma else { return Vec::new() };
     let Some(page) = dma.page_bytes.filter(|_| !axes.reach.is_random) else { return Vec::new() };
-    let has_room = |pages: u64, distance: u64| pages.checked_mul(distance).is_some_and(|bytes| bytes <= dma.lent_bytes);
+    let has_room =
+        |pages: u64, distance: u64| pages.checked_mul(distance).is_some_and(|bytes| bytes <= dma.mapped_bytes);
     let mut turns: Vec<(u64, u64)> = match (axes.reach.stride_bytes, axes.reach.window_bytes) {
         (Some(distance), Some(window)) => vec![((window / distance.max(1)).max(1), distance)],
         (Some(distance), None) => PAGES.map(|pages| (pages, distance)).to_vec(),

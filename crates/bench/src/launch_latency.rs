@@ -13,7 +13,7 @@ use crate::caller::{Caller, MOST_CORES, spread};
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Arguments, Facts, Launch, Op, Plan, Told, Verb};
+use lanemark_machine::{Arguments, Facts, HostWait, Launch, Op, Plan, Verb};
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -53,8 +53,8 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     if !needs::has_queue(facts) {
         return Vec::new();
     }
-    let alone = Told::ALL.map(|told| Launch { kernels: 1, told, arguments: Arguments::NONE });
-    let many = Launch { kernels: MANY, told: Told::Finish, arguments: Arguments::NONE };
+    let alone = HostWait::ALL.map(|told| Launch { kernels: 1, told, arguments: Arguments::NONE });
+    let many = Launch { kernels: MANY, told: HostWait::Finish, arguments: Arguments::NONE };
     let callers = Caller::all(facts, axes.cores.as_ref());
     let launches = alone.into_iter().chain([many]);
     launches.flat_map(|launch| callers.iter().map(move |caller| Case { caller: *caller, ..case(launch) })).collect()
@@ -75,30 +75,30 @@ fn plan(case: &Case, passes: u64) -> Plan {
 mod tests {
     use super::*;
     use crate::caller::Cores;
-    use lanemark_machine::{Allocation, Clockwork, DeviceKind, Placement, RuntimeFacts};
+    use lanemark_machine::{Allocation, DeviceKind, Placement, RuntimeFacts, TimeBase};
 
     #[test]
     fn each_wait_and_many_launches_are_cases_of_their_own() {
         let words = |launch| case(launch).way().to_string();
         assert_eq!(
-            words(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE }),
+            words(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE }),
             "launch, told by finish"
         );
         assert_eq!(
-            words(Launch { kernels: 1, told: Told::Event, arguments: Arguments::NONE }),
+            words(Launch { kernels: 1, told: HostWait::Event, arguments: Arguments::NONE }),
             "launch, told by event"
         );
-        let many = Launch { kernels: 100, told: Told::Finish, arguments: Arguments::NONE };
+        let many = Launch { kernels: 100, told: HostWait::Finish, arguments: Arguments::NONE };
         assert_eq!(words(many), "100 launches, told by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(many)), 100);
         assert_eq!((QUESTION.plan)(&case(many), 7).lanes[0].body, [Op::Launch(many)]);
     }
 
-    fn facts(clockwork: Clockwork, cores: u32) -> Facts {
+    fn facts(time_base: TimeBase, cores: u32) -> Facts {
         Facts {
             name: "a runtime".to_owned(),
             summary: String::new(),
-            clockwork,
+            time_base,
             cores,
             regions: vec![],
             memory_types: vec![],
@@ -108,7 +108,7 @@ mod tests {
             dma: None,
             driver_width: None,
             disciplines: vec![],
-            holders: vec![],
+            line_sources: vec![],
             runtime: Some(RuntimeFacts {
                 kind: DeviceKind::Accelerator,
                 is_emulated: false,
@@ -121,26 +121,26 @@ mod tests {
 
     #[test]
     fn every_launch_is_called_from_each_core_and_where_a_system_would_move_it_from_none() {
-        let callers = |clockwork, cores, axes: &Axes| {
-            let all = cases(&facts(clockwork, cores), axes);
+        let callers = |time_base, cores, axes: &Axes| {
+            let all = cases(&facts(time_base, cores), axes);
             let finish = all.into_iter().filter(|case| case.way().to_string().starts_with("launch, told by finish"));
             finish.map(|case| case.caller).collect::<Vec<_>>()
         };
         let usual = Axes::default();
         let (zero, one) = (Caller::Core(0), Caller::Core(1));
-        assert_eq!(callers(Clockwork::Real, 2, &usual), [zero, one, Caller::Unpinned]);
-        assert_eq!(callers(Clockwork::Simulated, 2, &usual), [zero, one]);
-        assert_eq!(callers(Clockwork::Real, 13, &usual).len(), 13);
+        assert_eq!(callers(TimeBase::Real, 2, &usual), [zero, one, Caller::Unpinned]);
+        assert_eq!(callers(TimeBase::Simulated, 2, &usual), [zero, one]);
+        assert_eq!(callers(TimeBase::Real, 13, &usual).len(), 13);
         let asked = |cores| Axes { cores: Some(cores), ..Axes::default() };
-        assert_eq!(callers(Clockwork::Real, 13, &asked(Cores::All)).len(), 14);
-        assert_eq!(callers(Clockwork::Real, 2, &asked(Cores::These(vec![1]))), [one, Caller::Unpinned]);
-        assert_eq!(left_out(&facts(Clockwork::Real, 12)), None);
-        assert!(left_out(&facts(Clockwork::Real, 13)).unwrap().because.contains("--cores all"));
+        assert_eq!(callers(TimeBase::Real, 13, &asked(Cores::All)).len(), 14);
+        assert_eq!(callers(TimeBase::Real, 2, &asked(Cores::These(vec![1]))), [one, Caller::Unpinned]);
+        assert_eq!(left_out(&facts(TimeBase::Real, 12)), None);
+        assert!(left_out(&facts(TimeBase::Real, 13)).unwrap().because.contains("--cores all"));
     }
 
     #[test]
     fn a_case_says_in_its_way_that_nobody_holds_its_thread_and_its_plan_holds_none() {
-        let all = cases(&facts(Clockwork::Real, 1), &Axes::default());
+        let all = cases(&facts(TimeBase::Real, 1), &Axes::default());
         let free = all.iter().find(|case| case.caller == Caller::Unpinned).unwrap();
         assert_eq!(free.way().to_string(), "launch, told by finish, unpinned");
         assert_eq!((QUESTION.plan)(free, 1).placement, Placement::Unpinned);

@@ -55,13 +55,13 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let mut loads: Vec<(usize, u32)> = vec![(0, 1)];
     loads.extend(doubling(others as u64).map(|count| (count as usize, 1)));
     loads.extend(doubling(most).filter(|count| *count > 1).map(|count| (others, count as u32)));
-    let of_load = |(count, under_way): (usize, u32)| {
+    let of_load = |(count, outstanding): (usize, u32)| {
         let cases = dma::cases(facts, axes, &flows[..=count], None, &[usual]).into_iter();
         cases.map(move |case| match case.through {
             // How many are under way is what is asked here.
             Through::Dma { window, .. } => {
                 let reach = Reach { outstanding: None, channels: None, ..case.reach };
-                Case { through: Through::Loaded { window, under_way }, reach, ..case }
+                Case { through: Through::Loaded { window, outstanding }, reach, ..case }
             }
             _ => case,
         })
@@ -75,20 +75,20 @@ fn doubling(most: u64) -> impl Iterator<Item = u64> {
     powers.chain((most > 0).then_some(most))
 }
 
-const fn under_way(case: &Case) -> u32 {
-    if let Through::Loaded { under_way, .. } = case.through { under_way } else { 1 }
+const fn outstanding(case: &Case) -> u32 {
+    if let Through::Loaded { outstanding, .. } = case.through { outstanding } else { 1 }
 }
 
 /// Reads of the flow that is timed: enough that those at the beginning and at the end are few among them.
 fn reads(case: &Case) -> u64 {
-    let own = if case.flows.len() == 1 { u64::from(under_way(case)) } else { 1 };
+    let own = if case.flows.len() == 1 { u64::from(outstanding(case)) } else { 1 };
     (32 * own).clamp(128, Samples::MOST_LATENCIES as u64)
 }
 
 /// The others have twice as much to do as they would do beside it if all were treated alike, so that they do not end first.
 fn plan(case: &Case, passes: u64) -> Plan {
     let transfers = case.transfers(reads(case)).into_iter();
-    let more = 2 * u64::from(under_way(case));
+    let more = 2 * u64::from(outstanding(case));
     let of = |(core, transfer): (u32, Transfer)| {
         let count = if core == 0 { transfer.count } else { transfer.count.saturating_mul(more) };
         Lane { core, body: vec![Op::Transfer(Transfer { count, ..transfer })] }
@@ -107,7 +107,7 @@ fn ask(
     effort: &Effort,
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    let plan = plan_for(question, case, machine.facts().clockwork, effort);
+    let plan = plan_for(question, case, machine.facts().time_base, effort);
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     let samples = &measured.samples;
     let together = samples.together.as_ref();
@@ -117,7 +117,7 @@ fn ask(
     let mut latencies: Vec<f64> = samples.latencies.iter().take(while_all).map(|time| time.as_ns()).collect();
     let all_reads = (reads(case) * measured.passes()) as f64;
     if latencies.is_empty() {
-        let own = if case.flows.len() == 1 { f64::from(under_way(case)) } else { 1.0 };
+        let own = if case.flows.len() == 1 { f64::from(outstanding(case)) } else { 1.0 };
         latencies = measured.delivered_ns().iter().map(|ns| ns * own / all_reads).collect();
     }
     let rates = match together {

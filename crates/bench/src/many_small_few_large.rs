@@ -19,7 +19,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::sampling::{answer, interrupted};
 use lanemark_machine::{
-    Allocation, Clockwork, Confirmed, Facts, Machine, MachineError, MovedByRuntime, Op, Plan, Sample, Samples, Told,
+    Allocation, Confirmed, Facts, HostWait, Machine, MachineError, MovedByRuntime, Op, Plan, Sample, Samples, TimeBase,
     Verb,
 };
 use lanemark_record::{Answer, Detail, LEAST_SAMPLES, Quantity, Runs, Summary};
@@ -59,7 +59,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(runtime) = facts.runtime.as_ref().filter(|_| needs::has_queue(facts)) else { return Vec::new() };
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let of = |allocation: &Allocation| {
-        let through = Through::Runtime { told: Told::Event, allocation: *allocation };
+        let through = Through::Runtime { told: HostWait::Event, allocation: *allocation };
         sizes.clone().into_iter().map(move |size| Case::of_runtime(Verb::Store, size, through))
     };
     runtime.allocations.iter().flat_map(of).collect()
@@ -88,7 +88,7 @@ fn ask(
     effort: &Effort,
     watch: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    let is_simulated = machine.facts().clockwork == Clockwork::Simulated;
+    let is_simulated = machine.facts().time_base == TimeBase::Simulated;
     let usual = copies(case.size, effort.is_whole);
     let passes = effort.simulated_passes.filter(|_| is_simulated).unwrap_or(usual);
     // Virtual time is nobody's to wait for.

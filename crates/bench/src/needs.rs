@@ -1,13 +1,13 @@
 //! What questions need of a machine, said where it has not got it.
 
 use crate::question::LeftOut;
-use lanemark_machine::{Clockwork, Discipline, Facts};
+use lanemark_machine::{Discipline, Facts, TimeBase};
 
 /// Devices that move bytes by themselves.
 pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
-    match (facts.dma, facts.clockwork) {
+    match (facts.dma, facts.time_base) {
         (Some(_), _) => None,
-        (None, Clockwork::Simulated) => {
+        (None, TimeBase::Simulated) => {
             Some(LeftOut::all("its card moves nothing by itself: its platform file has no section [dma]"))
         }
         (None, _) => {
@@ -26,7 +26,7 @@ pub(crate) fn translation(facts: &Facts) -> Option<LeftOut> {
 
 /// A core to tell something to; a real one also waits for its own memory.
 pub(crate) fn another_core(facts: &Facts) -> Option<LeftOut> {
-    let is_alone = facts.clockwork == Clockwork::Simulated && facts.cores < 2;
+    let is_alone = facts.time_base == TimeBase::Simulated && facts.cores < 2;
     is_alone.then(|| LeftOut::all("it has one core, and nobody to tell anything"))
 }
 
@@ -58,9 +58,9 @@ pub(crate) fn an_engine_with_a_driver(facts: &Facts) -> Option<LeftOut> {
 
 /// Calls of a driver that copies.
 pub(crate) fn a_driver(facts: &Facts) -> Option<LeftOut> {
-    match (facts.driver_width, facts.clockwork) {
+    match (facts.driver_width, facts.time_base) {
         (Some(_), _) => None,
-        (None, Clockwork::Simulated) => Some(LeftOut::all("its platform file has no section [driver]")),
+        (None, TimeBase::Simulated) => Some(LeftOut::all("its platform file has no section [driver]")),
         (None, _) => Some(LeftOut::all("there is no driver to call: ask a platform with a section [driver]")),
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn a_driver(facts: &Facts) -> Option<LeftOut> {
 /// Cores that run a program: what a library costs is not simulated.
 pub(crate) fn a_program(facts: &Facts) -> Option<LeftOut> {
     let needs = "a simulated core does not run a program's instructions, and this times a library's: ask a real machine, --on host";
-    (facts.clockwork == Clockwork::Simulated).then(|| LeftOut::all(needs))
+    (facts.time_base == TimeBase::Simulated).then(|| LeftOut::all(needs))
 }
 
 /// A runtime that launches kernels.
@@ -84,8 +84,8 @@ pub(crate) fn has_queue(facts: &Facts) -> bool {
 
 /// Kernels that compute.
 pub(crate) fn kernels(facts: &Facts) -> Option<LeftOut> {
-    let needs = match facts.clockwork {
-        Clockwork::Simulated => {
+    let needs = match facts.time_base {
+        TimeBase::Simulated => {
             "its card runs no kernels: its platform file has no sections [device_memory] and [kernel]"
         }
         _ => {
@@ -99,8 +99,8 @@ pub(crate) fn kernels(facts: &Facts) -> Option<LeftOut> {
 /// Ways to share memory with devices.
 pub(crate) fn disciplines(facts: &Facts) -> Option<LeftOut> {
     if facts.disciplines.is_empty() {
-        let needs = match facts.clockwork {
-            Clockwork::Simulated => {
+        let needs = match facts.time_base {
+            TimeBase::Simulated => {
                 "nothing is known of how its cores reach memory: its platform file has no section [coherence]"
             }
             _ => {

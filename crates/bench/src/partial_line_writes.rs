@@ -11,7 +11,7 @@ use crate::dma;
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Facts, Verb};
-use lanemark_record::{Found, Reach};
+use lanemark_record::{CacheState, Reach};
 
 /// The catalogue row.
 pub const QUESTION: Question = dma::bandwidth(
@@ -30,9 +30,9 @@ const STRIDE: u64 = 256;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(dma) = facts.dma.filter(|dma| dma.is_partial_dearer) else { return Vec::new() };
-    let found = axes.reach.found.or(dma.cache.map(|_| Found::Cold));
+    let found = axes.reach.cache_state.or(dma.cache.map(|_| CacheState::Cold));
     let stride = axes.reach.stride_bytes.or((!axes.reach.is_random).then_some(STRIDE));
-    let reach = Reach { found, stride_bytes: stride, ..axes.reach };
+    let reach = Reach { cache_state: found, stride_bytes: stride, ..axes.reach };
     let alignments = Some(axes.alignments.clone().unwrap_or_else(|| OFFSETS.to_vec()));
     dma::with_host(facts, &Axes { alignments, reach, ..axes.clone() }, Verb::Store, None, &SIZES)
 }

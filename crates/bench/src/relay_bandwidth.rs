@@ -37,8 +37,8 @@ const SIZES: [u64; 2] = [4 << 10, 1 << 20];
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some((dma, at)) = facts.dma.and_then(|dma| Some((dma, dma.relays_at?))) else { return Vec::new() };
     let is_about_cores = axes.accesses.is_some() || axes.region.is_some() || axes.memory_types.is_some();
-    let Reach { found, socket, .. } = axes.reach;
-    if found.is_some() || socket.is_some() {
+    let Reach { cache_state, socket, .. } = axes.reach;
+    if cache_state.is_some() || socket.is_some() {
         return Vec::new();
     }
     if is_about_cores || axes.reach.is_random || axes.reach.outstanding.is_some() || axes.reach.channels.is_some() {

@@ -6,7 +6,7 @@
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
-use lanemark_machine::{Clockwork, Machine, MachineError, Plan, Samples};
+use lanemark_machine::{Machine, MachineError, Plan, Samples, TimeBase};
 use lanemark_record::Summary;
 use lanemark_units::Ticks;
 
@@ -34,9 +34,9 @@ pub(crate) fn in_rounds(
     go_on: GoOn<'_>,
 ) -> Vec<Result<Measured, BenchError>> {
     let mut variants: Vec<Variant> = wanted.into_iter().map(Variant::new).collect();
-    match machine.facts().clockwork {
-        Clockwork::Simulated => once(machine, &mut variants, go_on),
-        Clockwork::Real | Clockwork::Emulated => {
+    match machine.facts().time_base {
+        TimeBase::Simulated => once(machine, &mut variants, go_on),
+        TimeBase::Real | TimeBase::Emulated => {
             Sampling { machine, effort, spent: Ticks::ZERO }.run(&mut variants, go_on);
         }
     }

@@ -1,7 +1,7 @@
 //! A runtime for tests, whose times are known.
 
 use lanemark_machine::{
-    Allocation, Clockwork, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples,
+    Allocation, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, TimeBase,
     Unsupported,
 };
 use lanemark_units::Ticks;
@@ -11,7 +11,7 @@ pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
     Facts {
         name: "a runtime".to_owned(),
         summary: String::new(),
-        clockwork: Clockwork::Real,
+        time_base: TimeBase::Real,
         cores: 1,
         regions: vec![],
         memory_types: vec![],
@@ -21,7 +21,7 @@ pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
         dma: None,
         driver_width: None,
         disciplines: vec![],
-        holders: vec![],
+        line_sources: vec![],
         runtime: Some(RuntimeFacts {
             kind: DeviceKind::Accelerator,
             is_emulated: false,

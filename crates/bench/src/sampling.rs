@@ -7,19 +7,19 @@ use crate::error::BenchError;
 use crate::measured::Measured;
 use crate::question::{Question, Watch};
 use crate::rounds::{Wanted, in_rounds};
-use lanemark_machine::{Cause, Clockwork, Facts, Machine, MachineError, Plan, Samples};
+use lanemark_machine::{Cause, Facts, Machine, MachineError, Plan, Samples, TimeBase};
 use lanemark_record::{
     Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LinkUse, Quantity, Steady,
     Summary, Tlps, WaitShare, doubts,
 };
 use lanemark_units::Ticks;
 
-/// The plan a case becomes on a machine with this clockwork, as [`ask`] runs it.
+/// The plan a case becomes on a machine with this time_base, as [`ask`] runs it.
 #[must_use]
-pub fn plan_for(question: &Question, case: &Case, clockwork: Clockwork, effort: &Effort) -> Plan {
-    let passes = match clockwork {
-        Clockwork::Simulated => effort.simulated_passes.unwrap_or_else(|| (question.simulated_passes)(case)),
-        Clockwork::Real | Clockwork::Emulated => 1,
+pub fn plan_for(question: &Question, case: &Case, time_base: TimeBase, effort: &Effort) -> Plan {
+    let passes = match time_base {
+        TimeBase::Simulated => effort.simulated_passes.unwrap_or_else(|| (question.simulated_passes)(case)),
+        TimeBase::Real | TimeBase::Emulated => 1,
     };
     let plan = (question.plan)(case, passes);
     // Each pass may take as long as usual; instants stay far from the end of time.
@@ -67,10 +67,10 @@ pub fn ask_together(
         });
         return each.collect();
     }
-    let clockwork = machine.facts().clockwork;
+    let time_base = machine.facts().time_base;
     let wanted = |case: &Case| Wanted {
         name: String::new(),
-        plan: plan_for(question, case, clockwork, effort),
+        plan: plan_for(question, case, time_base, effort),
         most_passes: (question.most_passes)(case),
     };
     let mut go_on = |done: usize| watch(done as f64);
@@ -128,7 +128,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
     let samples_ns = if is_bandwidth { delivered.iter().map(|ns| ns / per_access).collect() } else { latencies };
     let dropped =
         Dropped { context_switches: samples.dropped.context_switches, clock_steps: samples.dropped.clock_steps };
-    let is_real = facts.clockwork != Clockwork::Simulated;
+    let is_real = facts.time_base != TimeBase::Simulated;
     let mut answer = Answer {
         question: question.name.to_owned(),
         target: facts.name.clone(),

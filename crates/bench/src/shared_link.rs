@@ -13,7 +13,7 @@ use crate::error::BenchError;
 use crate::needs;
 use crate::question::{Question, Watch};
 use crate::sampling::{answer, measure, plan_for};
-use lanemark_machine::{Facts, Flow, Machine, Moved, Peer, Together, Verb};
+use lanemark_machine::{BytesMoved, Concurrent, Facts, Flow, Machine, Peer, Verb};
 use lanemark_record::{Answer, Detail, FlowRate, Flows, Quantity, Summary};
 use lanemark_units::Ticks;
 
@@ -58,7 +58,7 @@ fn ask(
     effort: &Effort,
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    let plan = plan_for(question, case, machine.facts().clockwork, effort);
+    let plan = plan_for(question, case, machine.facts().time_base, effort);
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     let mut answer = answer(question, case, machine.facts(), &measured, effort);
     // What the first card issued says nothing about all of them.
@@ -71,11 +71,11 @@ fn ask(
     Ok(answer)
 }
 
-fn rates(case: &Case, together: &Together) -> Flows {
+fn rates(case: &Case, together: &Concurrent) -> Flows {
     let per_s = |bytes: u64, time: Ticks| if time > Ticks::ZERO { bytes as f64 * 1e9 / time.as_ns() } else { 0.0 };
     let all = together.each.iter().map(|moved| moved.delivered).max().unwrap_or(Ticks::ZERO);
-    let sum = |of: fn(&Moved) -> u64| together.each.iter().map(of).sum();
-    let rate = |(flow, moved): (&Flow, &Moved)| FlowRate {
+    let sum = |of: fn(&BytesMoved) -> u64| together.each.iter().map(of).sum();
+    let rate = |(flow, moved): (&Flow, &BytesMoved)| FlowRate {
         flow: flow.to_string(),
         common_rate_bytes_per_s: per_s(moved.common_bytes, together.common),
         rate_bytes_per_s: per_s(moved.bytes, moved.delivered),

@@ -72,7 +72,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 mod tests {
     use super::*;
     use crate::runtime_fixture;
-    use lanemark_machine::Clockwork;
+    use lanemark_machine::TimeBase;
 
     #[test]
     fn a_way_says_ports_loop_and_stride_and_both_directions_are_counted() {
@@ -101,8 +101,8 @@ mod tests {
                 assert!(case.room(&facts) >= wanted, "{}", case.way());
             }
             // What a real device copies within a port is filled by a copy of its runtime.
-            for (clockwork, most) in [(Clockwork::Simulated, 512 << 20), (Clockwork::Real, 256 << 20)] {
-                assert_eq!(cases[0].most_window(&Facts { clockwork, ..facts.clone() }), most);
+            for (time_base, most) in [(TimeBase::Simulated, 512 << 20), (TimeBase::Real, 256 << 20)] {
+                assert_eq!(cases[0].most_window(&Facts { time_base, ..facts.clone() }), most);
             }
         }
     }

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_pass_of_devices_is_one_transfer() {
-        let through = Through::Dma { window: 4096, under_way: None };
+        let through = Through::Dma { window: 4096, outstanding: None };
         let plan = plan_to_trace(&dma_read_bandwidth::QUESTION, &case(64, through), Some(3));
         assert_eq!(plan.bytes_per_sample(), 3 * 64);
     }

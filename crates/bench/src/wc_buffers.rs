@@ -21,7 +21,7 @@ use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use crate::step::{Height, NoStep, steps};
-use lanemark_machine::{Access, Clockwork, Facts, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Facts, Machine, Op, Order, Plan, Span, Stream, TimeBase, Verb, Width};
 use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Reach, Summary};
 use lanemark_units::{MemoryType, Ticks};
 
@@ -108,7 +108,7 @@ fn ask(
     let room = machine.facts().regions.iter().find(|region| region.at == case.region).map_or(0, |region| region.len);
     let fits = |lines: &u64| plan(case, *lines, 1).bytes_per_sample() <= room;
     let asked: Vec<u64> = (1..=MOST_LINES).filter(fits).collect();
-    let is_simulated = machine.facts().clockwork == Clockwork::Simulated;
+    let is_simulated = machine.facts().time_base == TimeBase::Simulated;
     let one_look = Effort {
         sample_length: Ticks::ZERO,
         visit_samples: SAMPLES,

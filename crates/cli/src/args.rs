@@ -10,7 +10,7 @@ use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
 use lanemark_record::recovery::StepKind;
-use lanemark_record::{Found, Socket};
+use lanemark_record::{CacheState, Socket};
 use lanemark_sim::ConfigWrite;
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, unpinnable, and at ports of the root,
+    /// unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down (:TIMEns+TIMEns comes back), surprise_removal, unpinnable, and at ports of the root,
     /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
@@ -86,10 +86,10 @@ pub struct BenchArgs {
     /// Passes of a sample of a simulated platform [default: the question's own]; the answer says what of it was skipped as a
     /// steady state
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub passes: Option<u64>,
+    pub iterations: Option<u64>,
     /// Simulate every transfer, and skip no steady state: the same answers, later
     #[arg(long)]
-    pub detailed: bool,
+    pub no_fast_forward: bool,
     /// Kernels for devices behind runtimes whose boards have no compiler: what their vendor's compiler made of what 'lanemark kernels' prints
     #[arg(long, value_name = "FILE")]
     pub kernels: Option<PathBuf>,
@@ -147,8 +147,8 @@ pub struct AxisArgs {
     pub outstanding: Option<u32>,
     /// Who wrote the host memory last that transfers of devices find: nobody since it left all caches (cold), a core (host-warm) or a
     /// device (device-warm) [default: a core]
-    #[arg(long, value_name = "STATE", value_parser = found)]
-    pub found: Option<Found>,
+    #[arg(long, value_name = "STATE", value_parser = cache_state)]
+    pub cache_state: Option<CacheState>,
     /// Which socket's memory transfers of devices are about: their own (local), or the other one (remote) [default: local]
     #[arg(long, value_name = "SOCKET", value_parser = socket)]
     pub socket: Option<Socket>,
@@ -178,13 +178,13 @@ pub struct TraceArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down (:TIMEns+TIMEns comes back), removed, unpinnable, and at ports of the root,
+    /// unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down (:TIMEns+TIMEns comes back), surprise_removal, unpinnable, and at ports of the root,
     /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
     /// Passes of the case; of devices' transfers, how many transfers [default: as many as move 4KiB, 8 at most]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub passes: Option<u64>,
+    pub iterations: Option<u64>,
     /// The link whose TLPs to show, by the slot or switch below it [default: all; for .pcapng that of the card asked]
     #[arg(long, value_name = "NAME")]
     pub link: Option<String>,
@@ -196,8 +196,8 @@ pub struct TraceArgs {
     pub output: Option<PathBuf>,
     /// Print this capture, and how long its requests took, and trace nothing
     #[arg(long, value_name = "FILE.pcapng",
-        conflicts_with_all = ["on", "question", "passes", "link", "output", "sizes", "memory_type", "access", "fence", "align",
-            "region", "flows", "window", "random", "stride", "outstanding", "found", "socket", "channels", "with", "fault", "dllps"])]
+        conflicts_with_all = ["on", "question", "iterations", "link", "output", "sizes", "memory_type", "access", "fence", "align",
+            "region", "flows", "window", "random", "stride", "outstanding", "cache_state", "socket", "channels", "with", "fault", "dllps"])]
     pub read: Option<PathBuf>,
 }
 
@@ -313,9 +313,9 @@ fn window(text: &str) -> Result<u64, String> {
     }
 }
 
-fn found(text: &str) -> Result<Found, String> {
-    let known = || format!("it is one of {}", Found::ALL.map(Found::name).join(", "));
-    Found::ALL.into_iter().find(|found| found.name() == text).ok_or_else(known)
+fn cache_state(text: &str) -> Result<CacheState, String> {
+    let known = || format!("it is one of {}", CacheState::ALL.map(CacheState::name).join(", "));
+    CacheState::ALL.into_iter().find(|found| found.name() == text).ok_or_else(known)
 }
 
 /// Cores as the system writes them, or all.
@@ -394,7 +394,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// `region.sram.read_ns=200`
 fn assumption(text: &str) -> Result<(String, f64), String> {
-    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.one_way_ns=150")?;
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.latency_ns=150")?;
     let value = value.trim().parse().map_err(|_| format!("'{value}' is no number"))?;
     Ok((key.trim().to_owned(), value))
 }
@@ -474,7 +474,7 @@ pub struct RecoverArgs {
     /// Change a key of the simulated platform, such as link.mps_bytes=256; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',', requires = "on")]
     pub with: Vec<(String, String)>,
-    /// What is wrong with the simulated card, such as stuck@card or removed@card; may be given several times
+    /// What is wrong with the simulated card, such as no_completion@card or surprise_removal@card; may be given several times
     #[arg(long, value_name = "FAULT", value_delimiter = ',', requires = "on")]
     pub fault: Vec<Fault>,
     /// Print one JSON document instead of text

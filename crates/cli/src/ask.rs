@@ -16,7 +16,7 @@ use lanemark_bench::{
     question,
 };
 use lanemark_inventory::{Load, Processors, Seen};
-use lanemark_machine::{Clockwork, Fence, Machine as _, MachineError, Unsupported, Verb};
+use lanemark_machine::{Fence, Machine as _, MachineError, TimeBase, Unsupported, Verb};
 use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Reproduction, Skipped, file};
 use lanemark_units::format_size;
 use std::io::{IsTerminal, Write};
@@ -187,7 +187,7 @@ impl Run {
             let target = self.targets[place].facts().name.clone();
             bar.say(format!("{} on {target}", question.name));
             let cases: Vec<Case> = together.iter().map(|task| task.case.clone()).collect();
-            let is_real = self.targets[place].facts().clockwork != Clockwork::Simulated;
+            let is_real = self.targets[place].facts().time_base != TimeBase::Simulated;
             let is_in_rounds = is_real && question.ask.is_none();
             let (begun, budget) = (Instant::now(), self.effort.budget);
             let mut watch = |cases: f64| {
@@ -225,7 +225,7 @@ impl Run {
     fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, place: usize, case: &Case) {
         let facts = self.targets[place].facts();
         let target = &facts.name;
-        let is_behind_runtime = facts.runtime.is_some() && facts.clockwork != Clockwork::Simulated;
+        let is_behind_runtime = facts.runtime.is_some() && facts.time_base != TimeBase::Simulated;
         let failed = |why: String| Failed { target: target.clone(), why, is_behind_runtime };
         match answer {
             Ok(answer) => self.record.answers.push(answer),
@@ -316,7 +316,7 @@ impl Run {
 
     fn ceiling(&mut self, place: usize, case: &Case) -> Result<Ceiling, BenchError> {
         let target = &mut self.targets[place];
-        if target.facts().clockwork == Clockwork::Emulated {
+        if target.facts().time_base == TimeBase::Emulated {
             return Ok(unknown_ceiling("it is emulated: its times say nothing about speed".to_owned()));
         }
         if let (Some(runtime), None) = (target.runtime(), &target.platform) {
@@ -378,8 +378,8 @@ impl Run {
                 self.record.warnings.push(changed.clone());
             }
         }
-        self.record.warnings.extend(self.targets.iter().flat_map(|target| target.mishaps(formula_only)));
-        if self.targets.iter().any(|target| target.facts().clockwork != Clockwork::Simulated) {
+        self.record.warnings.extend(self.targets.iter().flat_map(|target| target.injected_faults(formula_only)));
+        if self.targets.iter().any(|target| target.facts().time_base != TimeBase::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
             let (processors, load_after) = (Processors::of_this_machine(), Load::of_this_machine());
@@ -525,7 +525,7 @@ fn effort(args: &BenchArgs) -> Effort {
     Effort {
         budget: args.sampling.budget.unwrap_or(usual.budget),
         interval_percent: args.sampling.interval.unwrap_or(usual.interval_percent),
-        simulated_passes: args.passes,
+        simulated_passes: args.iterations,
         is_whole: args.sampling.full,
         ..usual
     }
@@ -547,7 +547,7 @@ pub fn axes(args: &AxisArgs) -> Result<Axes, Failure> {
             is_random: args.random,
             stride_bytes: args.stride,
             outstanding: args.outstanding,
-            found: args.found,
+            cache_state: args.cache_state,
             socket: args.socket,
             channels: args.channels,
         },

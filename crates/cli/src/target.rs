@@ -7,7 +7,7 @@ use crate::input;
 use lanemark_hw::HostMemory;
 use lanemark_hw::opencl::{Device, FinishedKernels, OpenClError, OpenClMachine, vendors};
 use lanemark_hw::sycl::{SyclError, SyclMachine};
-use lanemark_machine::{Clockwork, DeviceKind as SeenKind, Facts, Machine};
+use lanemark_machine::{DeviceKind as SeenKind, Facts, Machine, TimeBase};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Fault, LinkEnds, Origin, PRESETS, Platform, PlatformError};
 use lanemark_record::{DeviceKind, Link, Origins, Runtime, Software, Target as TargetRecord, TargetKind};
@@ -100,12 +100,12 @@ impl Target {
     }
 
     /// What was told to go wrong and what came of it, in words; `formula_only` if only its formulas were asked.
-    pub fn mishaps(&self, formula_only: bool) -> Vec<String> {
+    pub fn injected_faults(&self, formula_only: bool) -> Vec<String> {
         let name = &self.facts().name;
         let faults = self.platform.iter().filter(|_| formula_only).flat_map(|platform| &platform.faults);
         let left_out = faults.map(|fault| format!("{name}: {fault} by {} is in no formula", fault.told_by()));
-        let mishaps = self.machine.mishaps().into_iter().filter(|_| !formula_only);
-        mishaps.map(|mishap| format!("{name}: {mishap}")).chain(left_out).collect()
+        let injected_faults = self.machine.injected_faults().into_iter().filter(|_| !formula_only);
+        injected_faults.map(|mishap| format!("{name}: {mishap}")).chain(left_out).collect()
     }
 
     /// The device behind a runtime, as records show it.
@@ -127,14 +127,14 @@ impl Target {
         TargetRecord {
             name: facts.name.clone(),
             summary: facts.summary.clone(),
-            kind: match facts.clockwork {
+            kind: match facts.time_base {
                 _ if formula_only => TargetKind::Formula,
-                Clockwork::Simulated => TargetKind::Simulated,
-                Clockwork::Real if facts.runtime.as_ref().is_some_and(|runtime| runtime.is_emulated) => {
+                TimeBase::Simulated => TargetKind::Simulated,
+                TimeBase::Real if facts.runtime.as_ref().is_some_and(|runtime| runtime.is_emulated) => {
                     TargetKind::Emulated
                 }
-                Clockwork::Real => TargetKind::Real,
-                Clockwork::Emulated => TargetKind::Emulated,
+                TimeBase::Real => TargetKind::Real,
+                TimeBase::Emulated => TargetKind::Emulated,
             },
             memcpy: facts.memcpy.clone(),
             platform: self.platform.as_ref().map(Platform::to_json),
@@ -265,7 +265,7 @@ impl Changes {
     /// Those of a command line.
     pub fn wanted(args: &BenchArgs) -> Changes {
         let faults = args.fault.clone();
-        let (with, setpci, detailed) = (args.with.clone(), args.setpci.clone(), args.detailed);
+        let (with, setpci, detailed) = (args.with.clone(), args.setpci.clone(), args.no_fast_forward);
         Changes { with, setpci, faults, detailed, is_named: !args.on.is_empty(), kernels: args.kernels.clone() }
     }
 

@@ -77,12 +77,12 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     };
     let interrupted = interrupt::flag()?;
     let mut machine = machine()?.interrupted_by(interrupted).with_dllps(args.dllps);
-    let plan = plan_to_trace(question, case, args.passes);
+    let plan = plan_to_trace(question, case, args.iterations);
     let bar = spinner(format!("{} on {}", question.name, platform.name));
     let ran = run(&mut machine, &plan);
     bar.finish_and_clear();
     let (samples, trace, error) = ran?;
-    for mishap in machine.mishaps() {
+    for mishap in machine.injected_faults() {
         say(&format!("{}: {mishap}", platform.name));
     }
     let link = match &args.link {

@@ -76,8 +76,8 @@ impl Work {
                 None if axes.reach.channels.is_some() => {
                     "--channels is about transfers of devices, and here is none or one at a time"
                 }
-                None if axes.reach.found.is_some() || axes.reach.socket.is_some() => {
-                    "--found and --socket are about host memory of transfers that devices make by themselves; --socket remote asks \
+                None if axes.reach.cache_state.is_some() || axes.reach.socket.is_some() => {
+                    "--cache-state and --socket are about host memory of transfers that devices make by themselves; --socket remote asks \
                      where memory.remote_ns is not 0"
                 }
                 None if axes.cores.is_some() => "--cores says from which cores kernels are launched, and here none is",
@@ -174,7 +174,8 @@ fn touched(facts: &Facts, case: &Case) -> String {
     {
         return "the memory that is lent".to_owned();
     }
-    if matches!(case.through, Through::Lend(_) | Through::Shared(_) | Through::Runtime { .. } | Through::Compute(_)) {
+    if matches!(case.through, Through::MapUnmap(_) | Through::Shared(_) | Through::Runtime { .. } | Through::Compute(_))
+    {
         return "the longest buffer".to_owned();
     }
     let region = facts.regions.iter().find(|region| region.at == case.region);

@@ -8,7 +8,7 @@ use crate::attributes::Attributes;
 use crate::backend::{Abilities, Ability, Backend, BackendError, Stale};
 use crate::buffer::{Buffer, HostAddress};
 use crate::error::{DmaError, Trouble};
-use crate::hints::{Hints, Lend, ragged};
+use crate::hints::{Hints, MapRequest, ragged};
 use crate::invalidation::{Invalidation, Unmapped, Waiting, Windows};
 use crate::ledger::{Entry, Ledger, NotLive};
 use crate::mapping::{CallSite, Mapping, Ticket};
@@ -144,7 +144,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// [`Domain::map_all`] takes them back.
     #[track_caller]
     #[inline]
-    pub fn map(&mut self, rest: &mut Buffer<B::Memory>, lend: Lend, now: Ticks) -> Result<Mapping, DmaError> {
+    pub fn map(&mut self, rest: &mut Buffer<B::Memory>, lend: MapRequest, now: Ticks) -> Result<Mapping, DmaError> {
         let site = Location::caller();
         let (at, len_bytes) = (rest.at.value(), rest.len_bytes);
         let offset = at & self.page_mask;
@@ -161,7 +161,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     /// How far one call goes, in bytes from the start of the buffer's first page, and the attributes of that.
     #[inline]
-    fn piece(&self, at: u64, len_bytes: u64, lend: Lend) -> Result<(u64, Attributes), DmaError> {
+    fn piece(&self, at: u64, len_bytes: u64, lend: MapRequest) -> Result<(u64, Attributes), DmaError> {
         let less = len_bytes.wrapping_sub(1);
         if less > !at {
             return Err(self.no_buffer(at, len_bytes));
@@ -178,7 +178,13 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     /// The same where the ends of the buffer may need care, or it is long.
     #[inline(never)]
-    fn piece_of(&self, offset: u64, last: u64, shares_a_line: bool, lend: Lend) -> Result<(u64, Attributes), DmaError> {
+    fn piece_of(
+        &self,
+        offset: u64,
+        last: u64,
+        shares_a_line: bool,
+        lend: MapRequest,
+    ) -> Result<(u64, Attributes), DmaError> {
         let (whole_bytes, attributes) = (last.saturating_add(1), lend.attributes());
         if shares_a_line && !lend.hints.intersects(Hints::SAFE | Hints::ANY_ALIGNMENT | Hints::ONE_PIECE) {
             let piece = ragged(offset, whole_bytes, self.longest_bytes, self.page_bytes(), self.guarded_mask + 1);
@@ -193,7 +199,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     /// Is there such a device, and can the backend promise all that is asked for?
     #[inline]
-    fn check(&self, lend: Lend) -> Result<(), DmaError> {
+    fn check(&self, lend: MapRequest) -> Result<(), DmaError> {
         self.attached(lend.device)?;
         if !self.abilities.covers(lend.hints.promises()) {
             return Err(self.unsupported(lend.hints.promises()));
@@ -206,13 +212,13 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     fn lend(
         &mut self,
         len_bytes: u64,
-        lend: Lend,
+        lend: MapRequest,
         attributes: Attributes,
         now: Ticks,
         site: CallSite,
         program: impl FnOnce(&mut B, IovaRange) -> Result<(), Unfinished>,
     ) -> Result<(IovaRange, Ticket), DmaError> {
-        let Lend { device, align, .. } = lend;
+        let MapRequest { device, align, .. } = lend;
         let ask = Ask { device, len_bytes, align };
         let granted = match self.allocator.alloc(ask) {
             Ok(granted) => granted,
@@ -289,7 +295,12 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// # Errors
     /// As [`Domain::map`], and nothing of it stays mapped; where a piece cannot be unmapped, that is the error.
     #[track_caller]
-    pub fn map_all(&mut self, buffer: Buffer<B::Memory>, lend: Lend, now: Ticks) -> Result<Vec<Mapping>, DmaError> {
+    pub fn map_all(
+        &mut self,
+        buffer: Buffer<B::Memory>,
+        lend: MapRequest,
+        now: Ticks,
+    ) -> Result<Vec<Mapping>, DmaError> {
         let (mut rest, mut pieces) = (buffer, Vec::new());
         loop {
             match self.map(&mut rest, lend, now) {
@@ -313,7 +324,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// As [`Domain::map`]; and [`Trouble::Buffer`] for a page that does not start at a page. Where pages that were mapped
     /// before the error cannot be unmapped, that is the error, and they are live until the domain is closed.
     #[track_caller]
-    pub fn map_scattered(&mut self, pages: &[B::Memory], lend: Lend, now: Ticks) -> Result<Mapping, DmaError> {
+    pub fn map_scattered(&mut self, pages: &[B::Memory], lend: MapRequest, now: Ticks) -> Result<Mapping, DmaError> {
         let site = Location::caller();
         let len_bytes = self.scattered_bytes(pages)?;
         self.check(lend)?;

@@ -58,13 +58,13 @@ impl BitOr for Hints {
 /// To whom memory is lent, and how.
 ///
 /// ```
-/// # use lanemark_dma::{Align, Device, Hints, Lend, Permission};
+/// # use lanemark_dma::{Align, Device, Hints, MapRequest, Permission};
 /// # let disk = Device::default();
-/// let lend = Lend::new(disk, Permission::Read).hints(Hints::ONE_PIECE).aligned(Align::MIB_2);
+/// let lend = MapRequest::new(disk, Permission::Read).hints(Hints::ONE_PIECE).aligned(Align::MIB_2);
 /// assert_eq!(lend.align.bytes(), 2 << 20);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lend {
+pub struct MapRequest {
     /// To whom.
     pub device: Device,
     /// What it may do.
@@ -75,23 +75,23 @@ pub struct Lend {
     pub align: Align,
 }
 
-impl Lend {
+impl MapRequest {
     /// To `device`, which may do what `permission` says.
     #[must_use]
-    pub const fn new(device: Device, permission: Permission) -> Lend {
-        Lend { device, permission, hints: Hints::NONE, align: Align::PAGE }
+    pub const fn new(device: Device, permission: Permission) -> MapRequest {
+        MapRequest { device, permission, hints: Hints::NONE, align: Align::PAGE }
     }
 
     /// The same with these hints, in place of those before.
     #[must_use]
-    pub const fn hints(self, hints: Hints) -> Lend {
-        Lend { hints, ..self }
+    pub const fn hints(self, hints: Hints) -> MapRequest {
+        MapRequest { hints, ..self }
     }
 
     /// The same at multiples of `align`.
     #[must_use]
-    pub const fn aligned(self, align: Align) -> Lend {
-        Lend { align, ..self }
+    pub const fn aligned(self, align: Align) -> MapRequest {
+        MapRequest { align, ..self }
     }
 
     /// The attributes of a page whose lines are all lent.
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_attributes_are_licences_that_hints_take_back() {
-        let plain = Lend::new(Device::default(), Permission::Read);
+        let plain = MapRequest::new(Device::default(), Permission::Read);
         let bits = |hints| {
             let attributes = plain.hints(hints).attributes();
             (attributes.may_prefetch(), attributes.is_atomic(), attributes.is_safe())
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(bits(Hints::SAFE), (true, false, true));
         assert_eq!(bits(Hints::ANY_ALIGNMENT | Hints::ONE_PIECE), (true, false, false));
         for permission in [Permission::Read, Permission::Write, Permission::ReadWrite] {
-            assert_eq!(Lend { permission, ..plain }.attributes().permission(), permission);
+            assert_eq!(MapRequest { permission, ..plain }.attributes().permission(), permission);
         }
     }
 

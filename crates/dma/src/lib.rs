@@ -15,7 +15,7 @@
 //!
 //! let buffer = Buffer::new(HostPhys(0x1234_5000), 8192);
 //! domain.sync(buffer, Permission::Read, Turn::Device)?;
-//! let mapping = domain.map(&mut buffer.clone(), Lend::new(disk, Permission::Read), now)?;
+//! let mapping = domain.map(&mut buffer.clone(), MapRequest::new(disk, Permission::Read), now)?;
 //! let for_the_device = (mapping.iova(), mapping.len_bytes());
 //! // ... the device reads it, and says that it is done ...
 //! domain.unmap(mapping, now)?;
@@ -42,7 +42,7 @@
 //! let mut rest = Buffer::new(HostPhys(0x1010), 0x2ff0);
 //! let mut pieces = Vec::new();
 //! while !rest.is_empty() {
-//!     pieces.push(domain.map(&mut rest, Lend::new(net, Permission::Write), now)?);
+//!     pieces.push(domain.map(&mut rest, MapRequest::new(net, Permission::Write), now)?);
 //! }
 //! let shown: Vec<_> = pieces.iter().map(|piece| (piece.len_bytes(), piece.attributes().is_safe())).collect();
 //! assert_eq!(shown, [(0xff0, true), (0x2000, false)]);
@@ -62,7 +62,7 @@
 //! # let mut domain = Domain::new("nets", ranges, PageTable::new(4096), Invalidation::Strict)?;
 //! # let net = domain.attach("net 0")?;
 //! let page = Buffer::new(HostPhys(0x7000), 4096);
-//! let mapping = domain.map(&mut page.clone(), Lend::new(net, Permission::ReadWrite), now)?;
+//! let mapping = domain.map(&mut page.clone(), MapRequest::new(net, Permission::ReadWrite), now)?;
 //! let mut pool = Pool::over(mapping.range(), 32)?;
 //! let object = pool.take()?;
 //! let for_the_host = pool.offset(object).and_then(|offset| page.address(offset));
@@ -84,7 +84,7 @@
 //! # let mut domain = Domain::new("nets", ranges, PageTable::new(4096), Invalidation::Strict)?;
 //! # let net = domain.attach("net 0")?;
 //! let page = Buffer::new(HostPhys(0x7000), 4096);
-//! let lend = Lend::new(net, Permission::ReadWrite);
+//! let lend = MapRequest::new(net, Permission::ReadWrite);
 //! let fast = domain.map(&mut page.clone(), lend, now)?;
 //! let safe = domain.map(&mut page.clone(), lend.hints(Hints::SAFE), now)?;
 //! let leads_to = |mapping: Mapping| domain.backend().translate(mapping.iova()).map(|page| page.memory);
@@ -106,7 +106,7 @@
 //! let mut domain = Domain::new("nets", ranges, PageTable::new(4096), Invalidation::DEFERRED)?;
 //! # let net = domain.attach("net 0")?;
 //! # let mut page = Buffer::new(HostPhys(0x7000), 4096);
-//! let mapping = domain.map(&mut page, Lend::new(net, Permission::Write), Ticks::ZERO)?;
+//! let mapping = domain.map(&mut page, MapRequest::new(net, Permission::Write), Ticks::ZERO)?;
 //! domain.unmap(mapping, Ticks::whole_ns(100))?;
 //! assert!(domain.backend().reach(mapping.iova()).is_some(), "an IOTLB may have it");
 //! domain.flush(Ticks::whole_ns(5100))?;
@@ -149,7 +149,7 @@ pub use backend::{Abilities, Ability, Backend, BackendError, CacheCare, Coherenc
 pub use buffer::{Buffer, HostAddress};
 pub use domain::Domain;
 pub use error::{DmaError, Leak, Leaks, Trouble};
-pub use hints::{Hints, Lend};
+pub use hints::{Hints, MapRequest};
 pub use invalidation::{Invalidation, Windows};
 pub use mapping::{CallSite, Mapping};
 pub use page_table::{Counts, PageTable, Translation};

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// use lanemark_units::{HostPhys, Iova, Ticks};
 /// let mut table = PageTable::new(4096);
 /// let page = IovaRange { at: Iova(0x1000), len_bytes: 4096 };
-/// table.map(page, HostPhys(0x7000), Lend::new(Device(0), Permission::Read).attributes())?;
+/// table.map(page, HostPhys(0x7000), MapRequest::new(Device(0), Permission::Read).attributes())?;
 /// table.unmap(page)?;
 /// assert_eq!(table.translate(Iova(0x1010)), None);
 /// assert_eq!(table.reach(Iova(0x1010)).map(|page| page.memory), Some(HostPhys(0x7010)), "an IOTLB may have it");

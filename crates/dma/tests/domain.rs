@@ -31,7 +31,7 @@ fn buffer(at: u64, len_bytes: u64) -> Buffer<HostPhys> {
 /// Length of each piece and whether it is safe.
 fn pieces(len_of: Buffer<HostPhys>, hints: Hints) -> Vec<(u64, bool)> {
     let (mut domain, disk) = domain(table());
-    let pieces = domain.map_all(len_of, Lend::new(disk, Permission::Write).hints(hints), NOW).unwrap();
+    let pieces = domain.map_all(len_of, MapRequest::new(disk, Permission::Write).hints(hints), NOW).unwrap();
     for (piece, before) in pieces.iter().zip(std::iter::once(0).chain(pieces.iter().scan(0, |sum, piece| {
         *sum += piece.len_bytes();
         Some(*sum)
@@ -50,11 +50,11 @@ fn pieces(len_of: Buffer<HostPhys>, hints: Hints) -> Vec<(u64, bool)> {
 fn a_call_of_map_says_how_far_it_came() {
     let (mut domain, disk) = domain(table());
     let mut rest = buffer(0x10_0000, 9 * PAGE);
-    let first = domain.map(&mut rest, Lend::new(disk, Permission::Read), NOW).unwrap();
+    let first = domain.map(&mut rest, MapRequest::new(disk, Permission::Read), NOW).unwrap();
     assert_eq!((first.len_bytes(), rest), (8 * PAGE, buffer(0x10_8000, PAGE)));
-    let last = domain.map(&mut rest, Lend::new(disk, Permission::Read), NOW).unwrap();
+    let last = domain.map(&mut rest, MapRequest::new(disk, Permission::Read), NOW).unwrap();
     assert_eq!((last.len_bytes(), rest), (PAGE, buffer(0x10_9000, 0)));
-    let error = domain.map(&mut rest, Lend::new(disk, Permission::Read), NOW).unwrap_err();
+    let error = domain.map(&mut rest, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::Buffer { len_bytes: 0, .. }), "{error}");
 }
 
@@ -80,7 +80,7 @@ fn hints_change_what_map_does_by_itself() {
 #[test]
 fn one_piece_is_a_range_or_an_error() {
     let (mut domain, disk) = domain(table());
-    let lend = Lend::new(disk, Permission::Read).hints(Hints::ONE_PIECE);
+    let lend = MapRequest::new(disk, Permission::Read).hints(Hints::ONE_PIECE);
     assert!(domain.map(&mut buffer(0x1000, 8 * PAGE), lend, NOW).is_ok());
     assert!(domain.map(&mut buffer(0x1010, 8 * PAGE - 0x10), lend, NOW).is_ok());
     let mut rest = buffer(0x1010, 8 * PAGE);
@@ -95,7 +95,7 @@ fn one_piece_is_a_range_or_an_error() {
 #[test]
 fn the_last_page_of_all_can_be_lent_and_nothing_beyond() {
     let (mut domain, disk) = domain(table());
-    let lend = Lend::new(disk, Permission::Read);
+    let lend = MapRequest::new(disk, Permission::Read);
     let mut rest = buffer(u64::MAX - 4095, 4096);
     assert_eq!(domain.map(&mut rest, lend, NOW).map(|piece| piece.len_bytes()).unwrap(), 4096);
     assert!(rest.is_empty());
@@ -109,7 +109,7 @@ fn the_last_page_of_all_can_be_lent_and_nothing_beyond() {
 #[test]
 fn small_objects_take_an_entry_each_or_one_together() {
     let (mut domain, disk) = domain(table());
-    let lend = Lend::new(disk, Permission::ReadWrite);
+    let lend = MapRequest::new(disk, Permission::ReadWrite);
     for object in 0..128 {
         let _ = domain.map(&mut buffer(0x7000 + 32 * object, 32), lend, NOW).unwrap();
     }
@@ -130,14 +130,14 @@ fn what_a_backend_cannot_do_is_refused_by_name_and_nothing_is_lent() {
         (Hints::NO_PREFETCH, "keeping prefetch off; leave the hint out"),
     ] {
         let (mut domain, disk) = bare();
-        let lend = Lend::new(disk, Permission::Read).hints(hint);
+        let lend = MapRequest::new(disk, Permission::Read).hints(hint);
         let error = domain.map(&mut buffer(0x1000, PAGE), lend, NOW).unwrap_err();
         assert_eq!(error.to_string(), format!("disks: page table is not capable of {said}"));
         assert!(domain.map_scattered(&[HostPhys(0x1000)], lend, NOW).is_err());
         assert_eq!((domain.backend().entries(), domain.allocator().free_ranges()), (0, 1 << 17));
     }
     let (mut domain, disk) = bare();
-    let lend = Lend::new(disk, Permission::Read);
+    let lend = MapRequest::new(disk, Permission::Read);
     let pieces = domain.map_all(buffer(0x1010, 2 * PAGE), lend, NOW).unwrap();
     assert_eq!(pieces.len(), 1, "where there is no choice, ends are not treated apart");
     let refused = |result: Result<(), DmaError>, wanted| match result.unwrap_err().trouble() {
@@ -157,7 +157,7 @@ fn what_a_backend_cannot_do_is_refused_by_name_and_nothing_is_lent() {
 fn scattered_pages_are_one_range_for_the_device() {
     let (mut domain, disk) = domain(table());
     let pages = [0x9000, 0x3000, 0x4000, 0x1000].map(HostPhys);
-    let mapping = domain.map_scattered(&pages, Lend::new(disk, Permission::Read), NOW).unwrap();
+    let mapping = domain.map_scattered(&pages, MapRequest::new(disk, Permission::Read), NOW).unwrap();
     assert_eq!(mapping.len_bytes(), 4 * PAGE);
     let memory = |domain: &Domain<Ranges, Table>, page: u64| {
         domain.backend().translate(Iova(mapping.iova().0 + page * PAGE)).map(|there| there.memory)
@@ -171,12 +171,12 @@ fn scattered_pages_are_one_range_for_the_device() {
     assert!(matches!(error.trouble(), Trouble::Outside { .. }), "{error}");
     assert!(domain.remap(mapping, u64::MAX, &[HostPhys(0x2_0000)], NOW).is_err());
     for wrong in [&[][..], &[HostPhys(0x1001)]] {
-        let error = domain.map_scattered(wrong, Lend::new(disk, Permission::Read), NOW).unwrap_err();
+        let error = domain.map_scattered(wrong, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
         assert!(matches!(error.trouble(), Trouble::Buffer { .. }), "{error}");
     }
     let most = vec![HostPhys(0); 8];
-    assert!(domain.map_scattered(&most, Lend::new(disk, Permission::Read), NOW).is_ok());
-    let error = domain.map_scattered(&[HostPhys(0); 9], Lend::new(disk, Permission::Read), NOW).unwrap_err();
+    assert!(domain.map_scattered(&most, MapRequest::new(disk, Permission::Read), NOW).is_ok());
+    let error = domain.map_scattered(&[HostPhys(0); 9], MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::NoIova { why: AllocError::TooLong { .. }, .. }), "{error}");
 }
 
@@ -184,7 +184,7 @@ fn scattered_pages_are_one_range_for_the_device() {
 fn what_is_taken_back_of_a_live_mapping_is_out_of_reach_at_once() {
     let mut domain = Domain::new("disks", ranges(), table(), Invalidation::DEFERRED).unwrap();
     let disk = domain.attach("disk 0").unwrap();
-    let mapping = domain.map(&mut buffer(0x1020, 3 * PAGE), Lend::new(disk, Permission::ReadWrite), NOW).unwrap();
+    let mapping = domain.map(&mut buffer(0x1020, 3 * PAGE), MapRequest::new(disk, Permission::ReadWrite), NOW).unwrap();
     let reach =
         |domain: &Domain<Ranges, Table>, page: u64| domain.backend().reach(Iova(mapping.iova().0 + page * PAGE));
     let read_only = domain.set_attributes(mapping, Permission::Read, Hints::NO_PREFETCH, NOW).unwrap();
@@ -210,7 +210,7 @@ fn what_is_taken_back_of_a_live_mapping_is_out_of_reach_at_once() {
 #[test]
 fn a_second_unmap_names_all_three_lines() {
     let (mut domain, disk) = domain(table());
-    let lend = Lend::new(disk, Permission::Read);
+    let lend = MapRequest::new(disk, Permission::Read);
     let (mapping, mapped) = (domain.map(&mut buffer(0x1000, PAGE), lend, NOW).unwrap(), Location::caller());
     let before = Location::caller().line() + 1;
     domain.unmap(mapping, NOW).unwrap();
@@ -237,8 +237,8 @@ fn a_second_unmap_names_all_three_lines() {
 fn a_mapping_of_another_domain_is_refused_however_alike() {
     let ((mut here, disk), (mut there, other)) = (domain(table()), domain(table()));
     assert_eq!(disk, other);
-    let mapping = here.map(&mut buffer(0x1000, PAGE), Lend::new(disk, Permission::Read), NOW).unwrap();
-    let twin = there.map(&mut buffer(0x1000, PAGE), Lend::new(disk, Permission::Read), NOW).unwrap();
+    let mapping = here.map(&mut buffer(0x1000, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
+    let twin = there.map(&mut buffer(0x1000, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     assert_eq!(mapping.range(), twin.range());
     let error = there.unmap(mapping, NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::NotMappedHere { .. }), "{error}");
@@ -251,15 +251,15 @@ fn what_nobody_unmapped_is_named_and_taken_back() {
     let net = domain.attach("net 0").unwrap();
     let line = Location::caller().line() + 2;
     for page in 0..3 {
-        let _ = domain.map(&mut buffer(page * PAGE, PAGE), Lend::new(disk, Permission::Read), NOW).unwrap();
+        let _ = domain.map(&mut buffer(page * PAGE, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     }
-    let kept = domain.map(&mut buffer(0x9000, 2 * PAGE), Lend::new(net, Permission::Read), NOW).unwrap();
+    let kept = domain.map(&mut buffer(0x9000, 2 * PAGE), MapRequest::new(net, Permission::Read), NOW).unwrap();
     let error = domain.detach(disk, NOW).unwrap_err();
     let Trouble::StillMapped { leaks, .. } = error.trouble() else { panic!("{error}") };
     assert_eq!((leaks.0.len(), leaks.0[0].mappings, leaks.0[0].pages, leaks.0[0].mapped_at.line()), (1, 3, 3, line));
     assert!(error.to_string().starts_with("disks: 3 mappings (3 pages) of disk 0 from "), "{error}");
     assert_eq!(domain.backend().entries(), 2, "the other device has its own");
-    let gone = domain.map(&mut buffer(0, PAGE), Lend::new(disk, Permission::Read), NOW).unwrap_err();
+    let gone = domain.map(&mut buffer(0, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
     assert!(matches!(gone.trouble(), Trouble::NoDevice { device: 0, .. }), "{gone}");
     assert!(domain.detach(disk, NOW).is_err() && domain.detach(Device(2), NOW).is_err());
     assert!(domain.close(NOW).is_err());
@@ -271,7 +271,7 @@ fn what_nobody_unmapped_is_named_and_taken_back() {
 fn the_ledger_has_room_for_as_many_as_were_allowed() {
     let (domain, _) = domain(table());
     let mut domain = domain.most_mappings(2);
-    let lend = Lend::new(Device(0), Permission::Read);
+    let lend = MapRequest::new(Device(0), Permission::Read);
     let first = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
     let _ = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
     let mut rest = buffer(0, PAGE);
@@ -290,7 +290,7 @@ fn a_million_mappings_take_less_than_100_mb() {
     let device = domain.attach("card").unwrap();
     for page in 0..1_000_000 {
         let mut page = Buffer::new(HostVirt(page * PAGE), PAGE);
-        let _ = domain.map(&mut page, Lend::new(device, Permission::Read), NOW).unwrap();
+        let _ = domain.map(&mut page, MapRequest::new(device, Permission::Read), NOW).unwrap();
     }
     let bitmap = usize::try_from(Ranges::MOST / 8 + Ranges::MOST / 8 / 63).unwrap();
     let total = domain.ledger_bytes() + bitmap;
@@ -315,7 +315,7 @@ fn a_device_that_is_sequential_shares_ranges_with_itself_only() {
     let mut domain = Domain::new("nets", strategy, table(), Invalidation::Strict).unwrap();
     let (net, disk) = (domain.attach("net").unwrap(), domain.attach("disk").unwrap());
     domain.set_order(net, AccessOrder::Sequential).unwrap();
-    let mut map = |device| domain.map(&mut buffer(0, PAGE), Lend::new(device, Permission::Read), NOW).unwrap();
+    let mut map = |device| domain.map(&mut buffer(0, PAGE), MapRequest::new(device, Permission::Read), NOW).unwrap();
     let (first, other, second) = (map(net), map(disk), map(net));
     assert_eq!((second.iova().0 - first.iova().0, other.iova().0), (PAGE, 8 * PAGE));
     for mapping in [first, other, second] {

@@ -73,7 +73,7 @@ fn buffer(at: u64, len_bytes: u64) -> Buffer<HostPhys> {
 fn whichever_call_fails_nothing_of_a_buffer_stays_lent() {
     for fails_at in 1..=4 {
         let (mut domain, disk) = domain(Failing::at(fails_at, false), Invalidation::Strict);
-        let lend = Lend::new(disk, Permission::Read);
+        let lend = MapRequest::new(disk, Permission::Read);
         let error = domain.map_all(buffer(0, 32 * PAGE), lend, NOW).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -87,7 +87,7 @@ fn whichever_call_fails_nothing_of_a_buffer_stays_lent() {
         assert_eq!(domain.backend().table.reach(Iova(0)), None);
     }
     let (mut domain, disk) = domain(Failing::at(5, false), Invalidation::Strict);
-    assert_eq!(domain.map_all(buffer(0, 32 * PAGE), Lend::new(disk, Permission::Read), NOW).unwrap().len(), 4);
+    assert_eq!(domain.map_all(buffer(0, 32 * PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap().len(), 4);
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn whichever_run_of_scattered_pages_fails_none_stays() {
     let pages = [0x9000, 0x1000, 0x2000, 0x5000].map(HostPhys);
     for fails_at in 1..=3 {
         let (mut domain, disk) = domain(Failing::at(fails_at, false), Invalidation::Strict);
-        let error = domain.map_scattered(&pages, Lend::new(disk, Permission::Read), NOW).unwrap_err();
+        let error = domain.map_scattered(&pages, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
         assert!(matches!(error.trouble(), Trouble::Backend { .. }), "{error}");
         let left = (domain.backend().table.entries(), domain.allocator().free_ranges(), domain.live_mappings());
         assert_eq!(left, (0, 1 << 17, 0), "call {fails_at}");
         assert_eq!(domain.backend().table.reach(Iova(0)), None, "call {fails_at}");
     }
     let (mut domain, disk) = domain(Failing::at(2, true), Invalidation::Strict);
-    let error = domain.map_scattered(&pages, Lend::new(disk, Permission::Read), NOW).unwrap_err();
+    let error = domain.map_scattered(&pages, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::Backend { doing: "unmapping", .. }), "{error}");
     assert_eq!((domain.live_mappings(), domain.backend().table.entries()), (1, 1), "it can still be reached");
     domain.backend_mut().fails_at = u32::MAX;
@@ -111,7 +111,7 @@ fn whichever_run_of_scattered_pages_fails_none_stays() {
     assert!(
         self::domain(Failing::at(4, false), Invalidation::Strict)
             .0
-            .map_scattered(&pages, Lend::new(Device(0), Permission::Read), NOW)
+            .map_scattered(&pages, MapRequest::new(Device(0), Permission::Read), NOW)
             .is_ok()
     );
 }
@@ -119,7 +119,7 @@ fn whichever_run_of_scattered_pages_fails_none_stays() {
 #[test]
 fn what_the_backend_does_not_unmap_stays_mapped_and_can_be_unmapped_later() {
     let (mut domain, disk) = domain(Failing::at(2, false), Invalidation::Strict);
-    let mapping = domain.map(&mut buffer(0, PAGE), Lend::new(disk, Permission::Read), NOW).unwrap();
+    let mapping = domain.map(&mut buffer(0, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     let error = domain.unmap(mapping, NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::Backend { doing: "unmapping", .. }), "{error}");
     assert_eq!((domain.live_mappings(), domain.backend().table.entries()), (1, 1));
@@ -131,7 +131,7 @@ fn what_the_backend_does_not_unmap_stays_mapped_and_can_be_unmapped_later() {
 fn an_invalidation_that_fails_keeps_its_addresses_back_until_one_is_complete() {
     for policy in [Invalidation::Strict, Invalidation::Deferred { entries: 1, longest: NOW }] {
         let (mut domain, disk) = domain(Failing::at(4, false), policy);
-        let lend = Lend::new(disk, Permission::Read);
+        let lend = MapRequest::new(disk, Permission::Read);
         let first = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
         let second = domain.map(&mut buffer(0x9000, PAGE), lend, NOW).unwrap();
         let error = domain.unmap(first, NOW).unwrap_err();
@@ -150,7 +150,7 @@ fn invalidations_that_never_complete_stop_unmapping_and_nothing_is_handed_out_tw
         // The calls before: three that map, one that unmaps, and another where two may wait.
         let fails_at = if policy == Invalidation::Strict { 5 } else { 6 };
         let (mut domain, disk) = domain(Failing::at(fails_at, true), policy);
-        let lend = Lend::new(disk, Permission::Read);
+        let lend = MapRequest::new(disk, Permission::Read);
         let mappings: Vec<_> = (0..3).map(|n| domain.map(&mut buffer(n * PAGE, PAGE), lend, NOW).unwrap()).collect();
         let results: Vec<_> = mappings.iter().map(|mapping| domain.unmap(*mapping, NOW).is_ok()).collect();
         let waiting = domain.waiting();
@@ -174,7 +174,7 @@ fn invalidations_that_never_complete_stop_unmapping_and_nothing_is_handed_out_tw
 #[test]
 fn a_change_that_is_not_invalidated_is_tried_again_before_the_next_unmap() {
     let (mut domain, disk) = domain(Failing::at(3, false), Invalidation::Strict);
-    let lend = Lend::new(disk, Permission::ReadWrite);
+    let lend = MapRequest::new(disk, Permission::ReadWrite);
     let mapping = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
     let error = domain.set_attributes(mapping, Permission::Read, Hints::NONE, NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::NotInvalidated { .. }), "{error}");
@@ -191,7 +191,7 @@ fn a_change_that_is_not_invalidated_is_tried_again_before_the_next_unmap() {
 #[test]
 fn a_remap_that_fails_in_the_middle_leaves_no_old_page_in_reach() {
     let (mut domain, disk) = domain(Failing::at(3, false), Invalidation::Strict);
-    let mapping = domain.map(&mut buffer(0, 2 * PAGE), Lend::new(disk, Permission::Read), NOW).unwrap();
+    let mapping = domain.map(&mut buffer(0, 2 * PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     let error = domain.remap(mapping, 0, &[HostPhys(0x9000), HostPhys(0x7000)], NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::Backend { doing: "changing the memory of", .. }), "{error}");
     let reach = |page| domain.backend().table.reach(Iova(page * PAGE)).map(|to| to.memory);
@@ -205,7 +205,7 @@ fn windows_last_from_the_unmap_to_the_end_of_the_invalidation() {
     let policy = Invalidation::Deferred { entries: 3, longest: Ticks(100) };
     let mut domain = Domain::new("nets", ranges(), table(), policy).unwrap();
     let net = domain.attach("net").unwrap();
-    let lend = Lend::new(net, Permission::Write);
+    let lend = MapRequest::new(net, Permission::Write);
     let unmap_at = |domain: &mut Domain<_, _>, now| {
         let mapping = domain.map(&mut buffer(0, PAGE), lend, Ticks(now)).unwrap();
         domain.unmap(mapping, Ticks(now)).unwrap();
@@ -224,7 +224,7 @@ fn windows_last_from_the_unmap_to_the_end_of_the_invalidation() {
 
     let mut strict = Domain::new("nets", ranges(), table(), Invalidation::Strict).unwrap();
     let net = strict.attach("net").unwrap();
-    let mapping = strict.map(&mut buffer(0, PAGE), Lend::new(net, Permission::Write), Ticks(5)).unwrap();
+    let mapping = strict.map(&mut buffer(0, PAGE), MapRequest::new(net, Permission::Write), Ticks(5)).unwrap();
     strict.unmap(mapping, Ticks(50)).unwrap();
     assert_eq!((strict.windows().count(), strict.windows().longest), (1, Ticks(7)), "what the invalidation took");
 }
@@ -235,7 +235,7 @@ fn addresses_that_wait_are_invalidated_before_an_ask_is_refused() {
     let policy = Invalidation::Deferred { entries: 100, longest: Ticks::NEVER };
     let mut domain = Domain::new("small", Ranges::new(space).unwrap(), PageTable::new(PAGE), policy).unwrap();
     let card = domain.attach("card").unwrap();
-    let lend = Lend::new(card, Permission::Read);
+    let lend = MapRequest::new(card, Permission::Read);
     let map = |domain: &mut Domain<_, _>| domain.map(&mut buffer(0, PAGE), lend, Ticks(9));
     let (first, _second) = (map(&mut domain).unwrap(), map(&mut domain).unwrap());
     let error = map(&mut domain).unwrap_err();
@@ -290,7 +290,7 @@ proptest! {
         for act in acts {
             match act {
                 Act::Map { at, len_bytes, safe } => {
-                    let lend = Lend::new(card, Permission::Write).hints(if safe { Hints::SAFE } else { Hints::NONE });
+                    let lend = MapRequest::new(card, Permission::Write).hints(if safe { Hints::SAFE } else { Hints::NONE });
                     let mut rest = buffer(at, len_bytes);
                     while !rest.is_empty() {
                         let before = rest;
@@ -312,7 +312,7 @@ proptest! {
                 }
                 Act::Scatter(pages) => {
                     let pages: Vec<_> = pages.iter().map(|page| HostPhys(page * PAGE)).collect();
-                    if let Ok(mapping) = domain.map_scattered(&pages, Lend::new(card, Permission::Read), Ticks(now)) {
+                    if let Ok(mapping) = domain.map_scattered(&pages, MapRequest::new(card, Permission::Read), Ticks(now)) {
                         live.push((mapping, pages.iter().map(|page| page.0).collect()));
                     }
                 }

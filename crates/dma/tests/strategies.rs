@@ -341,7 +341,7 @@ fn a_ring_of_104_buffers_keeps_13_ranges_and_uses_their_pages_in_turn() {
         strategy.free(Device(1), page).unwrap();
     }
     assert_eq!(strategy.kept_by(Device(1)), 13, "they stay the device's");
-    strategy.forget(Device(1));
+    strategy.invalidate(Device(1));
     assert_eq!(strategy.kept_by(Device(1)), 0);
     assert_eq!(strategy.alloc(of(0)).unwrap().at, Iova(0x8000), "until it is gone");
 }

@@ -2,7 +2,7 @@
 
 use crate::figure::{Ask, Wanted};
 use lanemark_bench::{Axes, Case, Cores, Effort, Question, Through, ask, question};
-use lanemark_machine::{Facts, Holder, Machine};
+use lanemark_machine::{Facts, LineSource, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Answer, Detail, Reach, Runs, Summary};
@@ -65,14 +65,14 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
         Some("driver") => Through::Driver,
         Some("poll") => Through::Poll,
         Some("mmap") => Through::Mmap,
-        Some("dma") => Through::Dma { window: 0, under_way: None },
+        Some("dma") => Through::Dma { window: 0, outstanding: None },
         Some("loads") => Through::Loads,
         // Who asks a device and is told of the end is named as records name it.
-        Some(other) if other.starts_with("dma_") => Through::Dma { window: 0, under_way: None },
+        Some(other) if other.starts_with("dma_") => Through::Dma { window: 0, outstanding: None },
         // A core's load, by who has the line.
-        Some(other) => Through::LoadFrom(Holder::named(other).ok_or_else(|| {
-            let holders = Holder::ALL.map(Holder::name).join(", ");
-            format!("'{other}' is no way through: user, driver, poll, mmap, loads, dma, dma_..., {holders}")
+        Some(other) => Through::LoadFrom(LineSource::named(other).ok_or_else(|| {
+            let line_sources = LineSource::ALL.map(LineSource::name).join(", ");
+            format!("'{other}' is no way through: user, driver, poll, mmap, loads, dma, dma_..., {line_sources}")
         })?),
     };
     let is_dma = |through: Through| matches!(through, Through::Dma { .. });

@@ -4,7 +4,7 @@
 //! library; [`streams`] and [`server`] are what the pictures are drawn from.
 
 mod counts;
-mod lent;
+mod mapped_board;
 mod pictures;
 pub(crate) mod rules;
 mod server;

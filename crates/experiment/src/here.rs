@@ -246,8 +246,7 @@ mod tests {
     use super::*;
     use crate::paper::PAPERS;
     use lanemark_machine::{
-        Allocation, Clockwork, Confirmed, DeviceKind, MachineError, Op, Plan, RuntimeFacts, Sample, Samples,
-        Unsupported,
+        Allocation, Confirmed, DeviceKind, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, TimeBase, Unsupported,
     };
     use lanemark_sim::SimulatedMachine;
     use lanemark_units::Ticks;
@@ -323,7 +322,7 @@ mod tests {
         let facts = Facts {
             name: name.to_owned(),
             summary: summary.to_owned(),
-            clockwork: Clockwork::Real,
+            time_base: TimeBase::Real,
             cores: 2,
             regions: vec![],
             memory_types: vec![],
@@ -333,7 +332,7 @@ mod tests {
             dma: None,
             driver_width: None,
             disciplines: vec![],
-            holders: vec![],
+            line_sources: vec![],
             runtime: Some(runtime),
         };
         Runtime { facts, samples: 0, plans: 0, brings: true }

@@ -72,7 +72,7 @@ fn written(platform: &Platform, ports: &[String], bytes: u32) -> Result<Platform
 
 fn write_to(partner: Partner, offset: u64) -> Transfer {
     let window = Window { offset, len: BYTES, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, under_way: None }
+    Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None }
 }
 
 /// From card 0 to the largest region of card 1.

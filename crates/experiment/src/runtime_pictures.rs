@@ -1,7 +1,7 @@
 //! What a paper about a runtime and its card has between its figures, as lines.
 
 use lanemark_compute::{Generated, Spmv, Work};
-use lanemark_machine::{Allocation, Compute, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
+use lanemark_machine::{Allocation, Compute, HostWait, Machine, MovedByRuntime, Op, Plan, Samples, Verb};
 use lanemark_model::predict;
 use lanemark_platform::Platform;
 use lanemark_record::{Picture, PictureLine};
@@ -33,7 +33,7 @@ const SIZES: [u64; 11] =
 fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
     let line = |allocation: Allocation, name: &str| {
         let copy = |bytes| {
-            let moved = MovedByRuntime { verb: Verb::Store, bytes, told: Told::Event, allocation };
+            let moved = MovedByRuntime { verb: Verb::Store, bytes, told: HostWait::Event, allocation };
             Ok(Some(ns(platform, Op::MovedByRuntime(moved))? / 1e3))
         };
         let values = SIZES.into_iter().map(copy).collect::<Result<_, String>>()?;
@@ -68,7 +68,7 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
     let matrix = Arc::new(MATRIX.matrix());
     let op = |kernels, ports_each| {
         let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-        Op::Compute(Compute { work, told: Told::Finish })
+        Op::Compute(Compute { work, told: HostWait::Finish })
     };
     let one = ns(platform, op(1, 1))?;
     // Which bound leads, and where.

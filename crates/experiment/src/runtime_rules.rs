@@ -3,7 +3,8 @@
 
 use lanemark_compute::{StreamCopy, Work};
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Lane, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told, Verb,
+    Allocation, Arguments, Compute, HostWait, Lane, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples,
+    Verb,
 };
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::{BusTree, SimulatedMachine};
@@ -28,7 +29,7 @@ fn delivered_ns(samples: &Samples) -> Result<f64, String> {
 }
 
 fn launch_ns(platform: &Platform, core: u32) -> Result<f64, String> {
-    let launch = Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE };
+    let launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
     delivered_ns(&sample(platform, core, Op::Launch(launch))?.1)
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn the_nearest_core_launches_first(platform: &Platform) -> Result<Str
 const BYTES: u64 = 80_000;
 
 fn copy(verb: Verb, allocation: Allocation) -> Op {
-    Op::MovedByRuntime(MovedByRuntime { verb, bytes: BYTES, told: Told::Event, allocation })
+    Op::MovedByRuntime(MovedByRuntime { verb, bytes: BYTES, told: HostWait::Event, allocation })
 }
 
 /// The last page of the buffer cannot be pinned: what is moved in place fails, and what is staged pins fewer pages, once, and does not.
@@ -134,7 +135,7 @@ pub(crate) fn a_card_that_hangs_is_brought_back(platform: &Platform) -> Result<S
 fn brought_back(platform: &Platform, masks: bool) -> Result<([u8; 4], Vec<String>), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let card = platform.card_name(0).unwrap_or("card");
-    let fault = format!("stuck@{card}").parse().map_err(|error: lanemark_platform::NoFault| text(&error))?;
+    let fault = format!("no_completion@{card}").parse().map_err(|error: lanemark_platform::NoFault| text(&error))?;
     let broken = platform.with_fault(fault).map_err(|error| text(&error))?;
     let mut tree = BusTree::new(&broken).map_err(|error| text(&error))?;
     let functions = tree.functions();
@@ -160,7 +161,7 @@ fn brought_back(platform: &Platform, masks: bool) -> Result<([u8; 4], Vec<String
 pub(crate) fn half_used_words_are_loaded_whole(platform: &Platform) -> Result<String, String> {
     let ns = |vector_words| {
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 1 << 20, stride_bytes: 8, vector_words };
-        let compute = Compute { work: Work::StreamCopy(copy), told: Told::Finish };
+        let compute = Compute { work: Work::StreamCopy(copy), told: HostWait::Finish };
         delivered_ns(&sample(platform, 0, Op::Compute(compute))?.1)
     };
     let (memory, kernel) = (platform.device_memory.as_ref(), platform.kernel.as_ref());

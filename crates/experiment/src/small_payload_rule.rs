@@ -24,7 +24,7 @@ pub(crate) fn check(platform: &Platform) -> Result<String, String> {
         let platform = platform.with("dma.write_bytes", payload as f64, origin).map_err(|error| error.to_string())?;
         let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
         let (verb, partner) = (Verb::Store, Partner::Host);
-        let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, under_way: None };
+        let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, outstanding: None };
         let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
         let mut samples = Samples::wanted(1);
         let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);

@@ -2,7 +2,7 @@
 
 /// By key: what would tell it.
 const TELLS: &[(&str, &str)] = &[
-    ("link.one_way_ns", "mmio_read_latency of the same card: the link is in it, and host memory is not"),
+    ("link.latency_ns", "mmio_read_latency of the same card: the link is in it, and host memory is not"),
     ("endpoint.ingress_ns", "mmio_write_latency of the same card, which ends behind it; a data sheet"),
     ("endpoint.egress_ns", "mmio_read_latency less mmio_write_latency of the same card; a data sheet"),
     ("memory.read_ns", "whatever tells the others of its sum; reads alone tell only the way there, in memory and back"),

@@ -23,7 +23,7 @@ const SHARE: f64 = 0.01;
 
 /// What the data say about the best values.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct HostWait {
     /// The sets that they leave open.
     pub(crate) loose: Vec<Loose>,
     /// Half of the interval that has each parameter with 95 % confidence; `None` for one that is open, and where
@@ -38,7 +38,7 @@ pub(crate) struct Told {
 /// standard deviation s / |J v|; the directions of eigenvalues of J^T J below (s / 0.25)^2 are open. The interval of a
 /// parameter is Student's t times the root of the sum of `v_i^2 s^2 / eigenvalue`, in open directions 1 at most. Source:
 /// linear least squares, any textbook.
-pub(crate) fn told(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64>], residuals: &[f64]) -> Told {
+pub(crate) fn told(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64>], residuals: &[f64]) -> HostWait {
     let count = parameters.len();
     let mut matrix = vec![vec![0.0; count]; count];
     for row in jacobian {
@@ -83,7 +83,7 @@ pub(crate) fn told(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64
         (0..count).map(of).sum::<f64>()
     };
     let within = |i: usize| student_95(spare) * variance(i).sqrt() * values[i].abs();
-    Told {
+    HostWait {
         loose: sets.iter().map(named).collect(),
         within: (0..count).map(|i| is_told(i).then(|| within(i))).collect(),
     }

@@ -165,16 +165,16 @@ fn of_the_way_to_memory_and_back_only_the_sum_is_told_and_what_would_tell_more()
         "memory.read_ns" => "{ unknown = \"fitted\" }".to_owned(),
         key => format!("{{ value = {}, source = \"known\" }}", card.number(key).unwrap().0),
     });
-    let text = text.replace("one_way_ns = { value = 120, assumed", "one_way_ns = { unknown");
+    let text = text.replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");
     let filled = filled(&measured(&card, &mut Draw(1), 0.0), &Draft::parse("card.toml", &text).unwrap());
     let [open] = filled.fit.loose.as_slice() else { panic!("{:?}", filled.fit.loose) };
     assert_eq!(
         (open.names.as_slice(), open.free),
-        (["memory.read_ns", "link.one_way_ns"].map(str::to_owned).as_slice(), 1)
+        (["memory.read_ns", "link.latency_ns"].map(str::to_owned).as_slice(), 1)
     );
     let value = |name: &str| filled.fit.found.iter().find(|found| found.name == name).unwrap().value;
     let wanted = card.number("memory.read_ns").unwrap().0 + 2.0 * 120.0;
-    let sum = value("memory.read_ns") + 2.0 * value("link.one_way_ns");
+    let sum = value("memory.read_ns") + 2.0 * value("link.latency_ns");
     assert!((sum / wanted - 1.0).abs() < 0.01, "{sum}, in truth {wanted}");
     assert!(filled.fit.found.iter().all(|found| found.within_95.is_none()), "{:?}", filled.fit.found);
     assert_eq!(filled.draft.unknowns().len(), 2);
@@ -201,7 +201,7 @@ fn a_platform_without_an_engine_is_not_fitted_to_a_table() {
     let table = Table::parse("card.csv", &format!("{HEADER}\n\ndma_read_latency,64,1 us\n")).unwrap();
     let (before, after) = PRESET.split_once("[dma]").unwrap();
     let text = format!("{before}{}", &after[after.find("[[bar]]").unwrap()..]);
-    let text = text.replace("one_way_ns = { value = 120, assumed", "one_way_ns = { unknown");
+    let text = text.replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");
     let draft = Draft::parse("card.toml", &text).unwrap();
     let error = fill_in("card.csv", &Measured::Table(&table), &draft, false).unwrap_err().to_string();
     assert!(error.starts_with("card.csv:3: dma_read_latency of 64 B cannot be asked of card-gen5-x16"), "{error}");

@@ -49,7 +49,7 @@ fn found(draft: &Draft, record: &Record) -> Fit {
 fn blanked_latencies_are_found_within_one_percent() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
-    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "region.registers.read_ns", "driver.call_ns"];
+    let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "region.registers.read_ns", "driver.call_ns"];
     let fit = found(&blanked(&keys), &record);
     assert_eq!(fit.loose, [], "{fit:?}");
     for one in &fit.found {
@@ -62,23 +62,23 @@ fn blanked_latencies_are_found_within_one_percent() {
 #[test]
 fn what_only_appears_as_a_sum_stays_open_until_enough_of_it_is_known() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
-    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
     let draft = blanked(&keys);
     let open = found(&draft, &record).loose;
     assert_eq!(open.len(), 1, "{open:?}");
-    assert_eq!(open[0].names, ["link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"]);
+    assert_eq!(open[0].names, ["link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"]);
     assert_eq!(open[0].free, 1, "writes show one_way + ingress, reads 2 one_way + ingress + egress");
     let known = draft.fill("endpoint.ingress_ns", 60.0, &Origin::Given("a data sheet".to_owned())).unwrap();
     let fit = found(&known, &record);
     assert_eq!(fit.loose, []);
-    let one_way = fit.found.iter().find(|found| found.name == "link.one_way_ns").unwrap();
+    let one_way = fit.found.iter().find(|found| found.name == "link.latency_ns").unwrap();
     assert!((one_way.value / 120.0 - 1.0).abs() < 0.01, "{one_way:?}");
 }
 
 #[test]
 fn a_number_that_no_answer_depends_on_stays_open() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
-    assert_eq!(found(&blanked(&["link.one_way_ns"]), &record).loose, []);
+    assert_eq!(found(&blanked(&["link.latency_ns"]), &record).loose, []);
     let text = TRUTH.replace("[driver]", "interrupt_ns = { unknown = \"blanked\" }\n\n[driver]");
     let fit = found(&Draft::parse("x.toml", &text).unwrap(), &record);
     assert_eq!((fit.loose[0].names.as_slice(), fit.loose[0].free), (["core.interrupt_ns".to_owned()].as_slice(), 1));
@@ -89,14 +89,14 @@ fn a_whole_number_is_sought_and_nothing_unknown_is_said() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
     let refused = |keys: &[&str]| OfRecord::of_draft(&record, None, &blanked(keys)).err();
     assert!(matches!(refused(&[]), Some(OfRecordError::NothingUnknown { .. })));
-    assert!(refused(&["core.wc_buffers", "link.one_way_ns"]).is_none());
+    assert!(refused(&["core.wc_buffers", "link.latency_ns"]).is_none());
 }
 
 #[test]
 fn each_answer_stands_beside_simulation_and_formula() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
-    let problem = OfRecord::of_draft(&record, None, &blanked(&["link.one_way_ns"])).unwrap();
+    let problem = OfRecord::of_draft(&record, None, &blanked(&["link.latency_ns"])).unwrap();
     let rows = problem.compare(&[120.0]).unwrap();
     assert!(rows.iter().all(|row| row.error_percent.abs() < 1e-9), "{rows:?}");
     assert!(rows.iter().any(|row| row.formula.is_some()));
@@ -107,7 +107,7 @@ fn each_answer_stands_beside_simulation_and_formula() {
 #[test]
 fn what_the_record_tells_is_filled_in_and_the_rest_stays_unknown() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
-    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
     let filled = fill_in("card.json", &Measured::Record(&record, None), &blanked(&keys), false).unwrap();
     let left: Vec<&str> = filled.draft.unknowns().iter().map(|unknown| unknown.key.as_str()).collect();
     assert_eq!(left, keys[1..]);
@@ -119,12 +119,12 @@ fn what_the_record_tells_is_filled_in_and_the_rest_stays_unknown() {
 fn with_the_rest_assumed_the_twin_answers_as_the_card_did() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
-    let keys = ["root_complex.core_round_trip_ns", "link.one_way_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
+    let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
     let filled = fill_in("card.json", &Measured::Record(&record, None), &blanked(&keys), true).unwrap();
     assert_eq!(filled.assumed, keys[1..]);
     assert!(filled.residuals.iter().all(|row| row.error_percent.abs() < 1.0), "{:?}", filled.residuals);
     let twin = filled.draft.complete().unwrap();
     let of = |platform: &Platform, key: &str| platform.number(key).unwrap().0;
-    let sum = |platform: &Platform| of(platform, "link.one_way_ns") + of(platform, "endpoint.ingress_ns");
+    let sum = |platform: &Platform| of(platform, "link.latency_ns") + of(platform, "endpoint.ingress_ns");
     assert!((sum(&twin) / sum(&truth) - 1.0).abs() < 0.01, "what is told is right, however it is split");
 }

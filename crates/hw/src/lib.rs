@@ -14,8 +14,6 @@
 //!
 //! This is the only room with hand-written `unsafe`. Nothing here prints.
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod behind_runtime;
 pub mod copy_to_device;
 mod ending;
 pub mod host_memory;
@@ -25,8 +23,10 @@ pub mod linux_sysfs;
 mod no_host_memory;
 pub mod opencl;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod patience;
+mod runtime_common;
 pub mod sycl;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod watchdog;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 

@@ -8,7 +8,7 @@
 use lanemark_compute::{Csr, Spmv, StreamCopy, Work};
 use lanemark_hw::opencl::{FinishedKernels, OpenClError, OpenClMachine};
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Told, Verb,
+    Allocation, Arguments, Compute, HostWait, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Verb,
 };
 use std::env;
 use std::path::Path;
@@ -53,23 +53,23 @@ fn run(machine: &mut OpenClMachine, op: Op) -> Result<Samples, MachineError> {
     Ok(samples)
 }
 
-fn copy(verb: Verb, allocation: Allocation, told: Told, bytes: u64) -> Op {
+fn copy(verb: Verb, allocation: Allocation, told: HostWait, bytes: u64) -> Op {
     Op::MovedByRuntime(MovedByRuntime { verb, bytes, told, allocation })
 }
 
 fn launch(count: u32, allocation: Allocation) -> Op {
-    Op::Launch(Launch { kernels: 2, told: Told::Event, arguments: Arguments { count, allocation } })
+    Op::Launch(Launch { kernels: 2, told: HostWait::Event, arguments: Arguments { count, allocation } })
 }
 
 fn stream_copy() -> Op {
     let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
-    Op::Compute(Compute { work: Work::StreamCopy(copy), told: Told::Event })
+    Op::Compute(Compute { work: Work::StreamCopy(copy), told: HostWait::Event })
 }
 
 fn spmv() -> Op {
     let matrix = Csr::new(2, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0]).unwrap();
     let work = Work::Spmv(Spmv { matrix: Arc::new(matrix), kernels: 2, ports_each: 1 });
-    Op::Compute(Compute { work, told: Told::Finish })
+    Op::Compute(Compute { work, told: HostWait::Finish })
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn every_kind_of_memory_is_copied_to_and_from_by_every_wait_and_all_bytes_are_th
         let mut machine = opened();
         assert_eq!(machine.facts().runtime.as_ref().unwrap().allocations, Allocation::ALL);
         for allocation in Allocation::ALL {
-            for (verb, told) in [(Verb::Store, Told::Finish), (Verb::Load, Told::Event)] {
+            for (verb, told) in [(Verb::Store, HostWait::Finish), (Verb::Load, HostWait::Event)] {
                 for bytes in [1, 4097, 1 << 20] {
                     let samples = run(&mut machine, copy(verb, allocation, told, bytes)).unwrap();
                     let confirmed = samples.confirmed.unwrap();
@@ -97,7 +97,7 @@ fn a_device_without_the_extension_has_no_memory_with_addresses_and_says_which_is
         let runtime = machine.facts().runtime.clone().unwrap();
         assert_eq!(runtime.allocations, [Allocation::Buffer, Allocation::Mapped]);
         assert_eq!(runtime.memory_ports, 1);
-        for op in [copy(Verb::Store, Allocation::Host, Told::Event, 64), launch(1, Allocation::Device)] {
+        for op in [copy(Verb::Store, Allocation::Host, HostWait::Event, 64), launch(1, Allocation::Device)] {
             let said = run(&mut machine, op).unwrap_err().to_string();
             assert!(said.contains("cl_intel_unified_shared_memory"), "{said}");
         }
@@ -142,7 +142,7 @@ fn a_kernel_that_does_not_build_later_ends_its_own_plan_and_no_other() {
             let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
             assert!(refused.because.ends_with("\nline 5000: nor this"), "{refused}");
         }
-        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, 64)).is_ok());
+        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 64)).is_ok());
         assert!(run(&mut machine, launch(0, Allocation::Buffer)).is_ok());
     });
 }
@@ -151,11 +151,11 @@ fn a_kernel_that_does_not_build_later_ends_its_own_plan_and_no_other() {
 fn memory_that_turns_out_short_when_it_is_used_ends_its_plan_and_is_no_lost_device() {
     with_fake("clEnqueueMapBuffer 1 -6", EVERYTHING, || {
         let mut machine = opened();
-        let refused = run(&mut machine, copy(Verb::Store, Allocation::Mapped, Told::Event, 64));
+        let refused = run(&mut machine, copy(Verb::Store, Allocation::Mapped, HostWait::Event, 64));
         let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
         let because = refused.because;
         assert!(because.contains("CL_OUT_OF_HOST_MEMORY (-6); ask for less") && !because.contains("gone"), "{because}");
-        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, 64)).is_ok());
+        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 64)).is_ok());
     });
 }
 
@@ -176,11 +176,11 @@ fn a_device_that_cannot_be_opened_is_named_with_its_runtime() {
 fn memory_that_there_is_not_is_named_with_what_there_is_and_less_is_had_afterwards() {
     with_fake("", EVERYTHING, || {
         let mut machine = opened();
-        let refused = run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, (1 << 20) + 1));
+        let refused = run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, (1 << 20) + 1));
         let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
         let wanted = "no memory for 1048577B: CL_INVALID_BUFFER_SIZE (-61); the device says that it has 4MiB, and at most 1MiB in one piece";
         assert!(refused.because.contains(wanted), "{refused}");
-        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, 1 << 20)).is_ok());
+        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 1 << 20)).is_ok());
     });
 }
 
@@ -188,8 +188,8 @@ fn memory_that_there_is_not_is_named_with_what_there_is_and_less_is_had_afterwar
 fn addresses_that_a_runtime_does_not_give_are_short_memory_too() {
     with_fake("clDeviceMemAllocINTEL 2 -4", EVERYTHING, || {
         let mut machine = opened();
-        assert!(run(&mut machine, copy(Verb::Store, Allocation::Device, Told::Event, 64)).is_ok());
-        let refused = run(&mut machine, copy(Verb::Store, Allocation::Device, Told::Event, 128));
+        assert!(run(&mut machine, copy(Verb::Store, Allocation::Device, HostWait::Event, 64)).is_ok());
+        let refused = run(&mut machine, copy(Verb::Store, Allocation::Device, HostWait::Event, 128));
         let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
         assert!(refused.because.contains("CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)"), "{refused}");
     });
@@ -199,8 +199,8 @@ fn addresses_that_a_runtime_does_not_give_are_short_memory_too() {
 fn a_device_that_is_lost_in_the_middle_ends_its_run_with_one_message_and_what_to_try() {
     with_fake("clWaitForEvents 20 -5", EVERYTHING, || {
         let mut machine = opened();
-        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, 64)).is_ok());
-        let lost = run(&mut machine, copy(Verb::Store, Allocation::Buffer, Told::Event, 64)).unwrap_err();
+        assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 64)).is_ok());
+        let lost = run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 64)).unwrap_err();
         assert!(matches!(lost, MachineError::Device { .. }));
         let said = lost.to_string();
         for word in ["opencl:0: in a sample: copying", "CL_OUT_OF_RESOURCES (-5)", "the device may be gone", "reset"] {

@@ -34,7 +34,7 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
         files,
         live,
         names: names_of_ids,
-        told: function::Told {
+        told: function::HostWait {
             links: some_has("max_link_speed"),
             drivers: live || some_has("driver"),
             groups: live || some_has("iommu_group"),

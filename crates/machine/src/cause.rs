@@ -7,11 +7,11 @@ pub enum Cause {
     /// Instructions issue at the core's own pace.
     Issue,
     /// The next uncached (or write-through) access may not start before the last one is acknowledged.
-    StrongOrder,
+    StrongOrdering,
     /// The store hits a line whose write-combining buffer is still being emptied.
     SameLine,
     /// All write-combining or fill buffers are on their way to the root complex and back.
-    Buffers,
+    WcBuffers,
     /// The root complex takes requests no faster.
     RootComplex,
     /// The link was sending something else.
@@ -58,9 +58,9 @@ impl Cause {
     /// Every cause; a cause's place in this list is its index in [`Cause::index`].
     pub const ALL: [Cause; 24] = [
         Cause::Issue,
-        Cause::StrongOrder,
+        Cause::StrongOrdering,
         Cause::SameLine,
-        Cause::Buffers,
+        Cause::WcBuffers,
         Cause::RootComplex,
         Cause::LinkBusy,
         Cause::Credit,
@@ -94,9 +94,9 @@ impl Cause {
     pub const fn name(self) -> &'static str {
         match self {
             Cause::Issue => "issue",
-            Cause::StrongOrder => "strong_order",
+            Cause::StrongOrdering => "strong_ordering",
             Cause::SameLine => "same_line",
-            Cause::Buffers => "buffers",
+            Cause::WcBuffers => "wc_buffers",
             Cause::RootComplex => "root_complex",
             Cause::LinkBusy => "link_busy",
             Cause::Credit => "credit",
@@ -125,9 +125,9 @@ impl Cause {
     pub const fn explanation(self) -> &'static str {
         match self {
             Cause::Issue => "the core issues instructions no faster",
-            Cause::StrongOrder => "each access must be acknowledged before the next may start",
+            Cause::StrongOrdering => "each access must be acknowledged before the next may start",
             Cause::SameLine => "the line written before is still on its way to the root complex",
-            Cause::Buffers => "every write-combining or fill buffer is in use",
+            Cause::WcBuffers => "every write-combining or fill buffer is in use",
             Cause::RootComplex => "the root complex takes requests no faster",
             Cause::LinkBusy => "the link is busy",
             Cause::Credit => "flow-control credits are on their way back",
@@ -156,9 +156,9 @@ impl Cause {
     pub const fn remedy(self) -> &'static str {
         match self {
             Cause::Issue => "nothing; wider accesses, if the core is what limits",
-            Cause::StrongOrder => "map the BAR write-combining, or move more with each access",
+            Cause::StrongOrdering => "map the BAR write-combining, or move more with each access",
             Cause::SameLine => "fill lines whole and in order; do not come back to one",
-            Cause::Buffers => "use more cores, or let the device fetch",
+            Cause::WcBuffers => "use more cores, or let the device fetch",
             Cause::RootComplex => "make fewer and larger requests",
             Cause::LinkBusy => "it is the limit, unless small payloads fill it: raise MPS; widen or speed up the link",
             Cause::Credit => "more credits at the receiver, or a shorter way",

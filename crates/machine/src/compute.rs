@@ -1,6 +1,6 @@
 //! Kernels that a runtime is given to compute something.
 
-use crate::Told;
+use crate::HostWait;
 use lanemark_compute::Work;
 
 /// Launches all kernels of a work at once, and waits until the last of them is over.
@@ -12,5 +12,5 @@ pub struct Compute {
     /// What they do.
     pub work: Work,
     /// By what it is known that the last of them is over.
-    pub told: Told,
+    pub told: HostWait,
 }

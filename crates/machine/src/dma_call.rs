@@ -14,7 +14,7 @@ use std::str::FromStr;
 /// use lanemark_units::MemoryType;
 /// let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
 /// let partner = Partner::Host;
-/// let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 64, count: 10, window, under_way: None };
+/// let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 64, count: 10, window, outstanding: None };
 /// let descriptors = Descriptors::Written(MemoryType::Uc);
 /// let call = DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors, completion: Completion::Flag };
 /// assert_eq!(call.transfer.bytes_of_pass(), 640);

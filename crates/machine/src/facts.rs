@@ -1,6 +1,6 @@
 //! What a machine is.
 
-use crate::{Access, Allocation, Discipline, Holder, Verb, Width};
+use crate::{Access, Allocation, Discipline, LineSource, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
 /// What was found when a machine was opened.
@@ -11,7 +11,7 @@ pub struct Facts {
     /// One line: processor and card, or processor and memory.
     pub summary: String,
     /// Whose time the samples are in.
-    pub clockwork: Clockwork,
+    pub time_base: TimeBase,
     /// Cores a plan may name.
     pub cores: u32,
     /// Where a plan may load and store.
@@ -32,7 +32,7 @@ pub struct Facts {
     pub disciplines: Vec<Discipline>,
     /// From whom its cores can be told to load a line of ordinary memory; none where nobody knows what that takes, or can say
     /// who has one.
-    pub holders: Vec<Holder>,
+    pub line_sources: Vec<LineSource>,
     /// What is behind the runtime that it is; `None` for a machine that can be loaded from and stored to.
     pub runtime: Option<RuntimeFacts>,
 }
@@ -111,7 +111,7 @@ pub struct DmaFacts {
     /// How many cards.
     pub cards: u32,
     /// Bytes of host memory that are lent to them.
-    pub lent_bytes: u64,
+    pub mapped_bytes: u64,
     /// The pages by which something translates what devices ask for; `None` if they name memory as it is.
     pub page_bytes: Option<u64>,
     /// What of the last-level cache holds lines that devices read; `None` if no read of theirs is any sooner for it.
@@ -141,7 +141,7 @@ pub struct CacheFacts {
 
 /// Whose time it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Clockwork {
+pub enum TimeBase {
     /// Virtual time; every run of the same plan is the same.
     Simulated,
     /// The time-stamp counter of a real core.

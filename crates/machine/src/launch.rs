@@ -9,7 +9,7 @@ pub struct Launch {
     /// How many are put into the queue before anybody waits; at least 1.
     pub kernels: u32,
     /// By what it is known that the last of them is over.
-    pub told: Told,
+    pub told: HostWait,
     /// What each of them is given and does not touch.
     pub arguments: Arguments,
 }
@@ -32,7 +32,7 @@ impl Arguments {
 
 /// How it is known that everything in a queue is over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Told {
+pub enum HostWait {
     /// A call that returns when the queue is empty (`clFinish`).
     Finish,
     /// A wait for the event of the last command (`clWaitForEvents`).
@@ -44,21 +44,21 @@ impl Launch {
     pub const MOST_KERNELS: u32 = 10_000;
 }
 
-impl Told {
+impl HostWait {
     /// Every way, in the order they are listed to users.
-    pub const ALL: [Told; 2] = [Told::Finish, Told::Event];
+    pub const ALL: [HostWait; 2] = [HostWait::Finish, HostWait::Event];
 
     /// The name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Told::Finish => "finish",
-            Told::Event => "event",
+            HostWait::Finish => "finish",
+            HostWait::Event => "event",
         }
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for HostWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -10,6 +10,7 @@
 
 mod access;
 mod allocation;
+mod buffer_handoff;
 mod bus_error;
 mod cause;
 mod channel;
@@ -20,14 +21,13 @@ mod dma_call;
 mod error;
 mod facts;
 mod flow;
-mod handover;
-mod holder;
 mod host_memory;
+mod injected_fault;
 mod kernel_call;
 mod launch;
-mod lend;
+mod line_source;
 mod link_use;
-mod mishap;
+mod map_unmap;
 mod moved_by_runtime;
 mod on_channels;
 mod placement;
@@ -40,6 +40,7 @@ mod transfer;
 
 pub use access::{Access, Fence, UnknownName, Width};
 pub use allocation::Allocation;
+pub use buffer_handoff::{BufferHandoff, Discipline, Flush};
 pub use bus_error::{Arrived, BusError};
 pub use cause::Cause;
 pub use channel::Channel;
@@ -48,24 +49,23 @@ pub use compute::Compute;
 pub use corrected::Corrected;
 pub use dma_call::{Completion, Descriptors, DmaCall, Share};
 pub use error::{MachineError, Unsupported};
-pub use facts::{CacheFacts, Clockwork, DeviceKind, DmaFacts, Facts, Region, RegionKind, RuntimeFacts};
+pub use facts::{CacheFacts, DeviceKind, DmaFacts, Facts, Region, RegionKind, RuntimeFacts, TimeBase};
 pub use flow::{Flow, Peer};
-pub use handover::{Discipline, Flush, Handover};
-pub use holder::Holder;
 pub use host_memory::{HostMemory, Socket, Writer};
+pub use injected_fault::InjectedFault;
 pub use kernel_call::KernelCall;
-pub use launch::{Arguments, Launch, Told};
-pub use lend::{Invalidation, Lend, Means, Strategy, Table};
+pub use launch::{Arguments, HostWait, Launch};
+pub use line_source::LineSource;
 pub use link_use::LinkUse;
-pub use mishap::Mishap;
+pub use map_unmap::{Invalidation, MapUnmap, Means, Strategy, Table};
 pub use moved_by_runtime::MovedByRuntime;
 pub use on_channels::OnChannels;
 pub use placement::Placement;
 pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
 pub use relay::Relay;
-pub use samples::{Confirmed, Delivery, Disturbance, Dropped, Moved, Sample, Samples, Together, Traffic, Wait};
+pub use samples::{BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
 pub use steady::{Steady, Unsteady};
-pub use trace::{Direction, Dllp, DllpKind, Frame, Trace, Untraced, Waited, Waiter};
+pub use trace::{Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
 pub use transfer::{Partner, Pattern, Transfer, Window, WriteRead};
 
 /// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
@@ -98,7 +98,7 @@ pub trait Machine {
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError>;
 
     /// What it was told to go wrong, and whether that has happened until now. Real machines are told nothing of the kind.
-    fn mishaps(&self) -> Vec<Mishap> {
+    fn injected_faults(&self) -> Vec<InjectedFault> {
         Vec::new()
     }
 }

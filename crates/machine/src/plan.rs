@@ -1,8 +1,8 @@
 //! What is to be done, as data.
 
 use crate::{
-    Access, Channel, Clock, Compute, DmaCall, Fence, Handover, Holder, HostMemory, KernelCall, Launch, Lend,
-    MovedByRuntime, OnChannels, Placement, Relay, Transfer, Width, WriteRead,
+    Access, BufferHandoff, Channel, Clock, Compute, DmaCall, Fence, HostMemory, KernelCall, Launch, LineSource,
+    MapUnmap, MovedByRuntime, OnChannels, Placement, Relay, Transfer, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -85,7 +85,7 @@ pub enum Op {
     /// Enters the kernel, which has nothing to do.
     Kernel(KernelCall),
     /// Lends memory to a device, and takes it back.
-    Lend(Lend),
+    MapUnmap(MapUnmap),
     /// Launches kernels that do nothing through a runtime, and waits.
     Launch(Launch),
     /// Lets a runtime copy between a buffer of the program and one of its device.
@@ -93,9 +93,9 @@ pub enum Op {
     /// Lets a runtime launch kernels that compute, and waits.
     Compute(Compute),
     /// Hands a buffer of ordinary memory to a device, or takes one over.
-    Handover(Handover),
+    BufferHandoff(BufferHandoff),
     /// Loads from a line of ordinary memory that somebody else has, and waits for the bytes.
-    LoadFrom(Holder),
+    LoadFrom(LineSource),
     /// Sends a message to the lane that receives on this channel.
     Send(Channel),
     /// Waits for the message of the same place in the sender's body and pass.
@@ -125,10 +125,10 @@ impl Op {
             Op::OnChannels(dealt) => dealt.transfer.bytes_of_pass(),
             Op::Relay(relay) => relay.bytes_of_pass(),
             Op::Dma(call) => call.transfer.bytes_of_pass(),
-            Op::Handover(handover) => handover.bytes,
+            Op::BufferHandoff(handover) => handover.bytes,
             Op::MovedByRuntime(moved) => moved.bytes,
             Op::Compute(compute) => compute.work.bytes(),
-            Op::LoadFrom(_) => Holder::LOAD_BYTES,
+            Op::LoadFrom(_) => LineSource::LOAD_BYTES,
             Op::Fence(_)
             | Op::Map(_)
             | Op::FlushLines(_)
@@ -136,7 +136,7 @@ impl Op {
             | Op::Clock(_)
             | Op::Kernel(_)
             | Op::Launch(_)
-            | Op::Lend(_)
+            | Op::MapUnmap(_)
             | Op::Send(_)
             | Op::Receive(_) => 0,
         }

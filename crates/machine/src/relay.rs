@@ -52,7 +52,7 @@ impl Relay {
     pub fn transfers(&self) -> Vec<Transfer> {
         let Relay { bar, at_peers, bytes, count, from, to, .. } = *self;
         let transfer =
-            |card, verb, partner, window| Transfer { card, verb, partner, bytes, count, window, under_way: None };
+            |card, verb, partner, window| Transfer { card, verb, partner, bytes, count, window, outstanding: None };
         let read = self.cards.first().map(|first| transfer(*first, Verb::Load, Partner::Host, from));
         let hop = |pair: &[u32]| transfer(pair[0], Verb::Store, Partner::Peer { card: pair[1], bar }, at_peers);
         let write = self.cards.last().map(|last| transfer(*last, Verb::Store, Partner::Host, to));

@@ -36,16 +36,16 @@ pub struct Traffic {
 
 /// What several devices moved in one sample that began together.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Together {
+pub struct Concurrent {
     /// From their beginning until the first of them was done: the time that all have in common.
     pub common: Ticks,
     /// Each, in the order of the plan's lanes.
-    pub each: Vec<Moved>,
+    pub each: Vec<BytesMoved>,
 }
 
 /// What one of several devices moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Moved {
+pub struct BytesMoved {
     /// Until its last byte was at its end.
     pub delivered: Ticks,
     /// Bytes in all.
@@ -153,7 +153,7 @@ pub struct Samples {
     /// Whether the bytes arrived; `None` where nothing was moved that could be checked.
     pub confirmed: Option<Confirmed>,
     /// What each of several devices moved in the last sample; `None` unless the plan lets several move bytes.
-    pub together: Option<Together>,
+    pub together: Option<Concurrent>,
     /// What was not simulated step by step; `None` where nothing could be left out, as on a real machine.
     pub steady: Option<Steady>,
     /// How the ends of the samples are known.

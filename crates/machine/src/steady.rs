@@ -27,13 +27,13 @@ pub enum Unsteady {
     /// Links damage TLPs at random.
     Errors,
     /// Ports let TLPs pass each other at random.
-    RandomPassing,
+    RandomOrdering,
     /// Somebody watches TLPs.
     Watched,
     /// What is read is written at the same time, or what is written is written by two.
     SharedBytes,
     /// Writes that may pass each other go to few places.
-    Passing,
+    ReorderedWrites,
     /// They read a queue, or what changes when it is touched.
     Registers,
     /// There is nothing at the other end, or not all of it is of one piece.
@@ -61,10 +61,10 @@ impl Unsteady {
         Unsteady::Few,
         Unsteady::RandomPlaces,
         Unsteady::Errors,
-        Unsteady::RandomPassing,
+        Unsteady::RandomOrdering,
         Unsteady::Watched,
         Unsteady::SharedBytes,
-        Unsteady::Passing,
+        Unsteady::ReorderedWrites,
         Unsteady::Registers,
         Unsteady::NoStorage,
         Unsteady::SplitReads,
@@ -84,10 +84,10 @@ impl Unsteady {
             Unsteady::Few => "they are few",
             Unsteady::RandomPlaces => "they go to places at random, or with room between them",
             Unsteady::Errors => "links damage TLPs at random",
-            Unsteady::RandomPassing => "ports let TLPs pass each other at random",
+            Unsteady::RandomOrdering => "ports let TLPs pass each other at random",
             Unsteady::Watched => "somebody watches TLPs",
             Unsteady::SharedBytes => "bytes are read or written by one device while another writes them",
-            Unsteady::Passing => "writes that may pass each other go to few places",
+            Unsteady::ReorderedWrites => "writes that may pass each other go to few places",
             Unsteady::Registers => "they read a queue or what changes when it is touched",
             Unsteady::NoStorage => "not all of it goes to one piece of memory",
             Unsteady::SplitReads => "the root complex splits what one card reads of another",

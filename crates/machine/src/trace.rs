@@ -18,7 +18,7 @@ pub struct Trace {
     /// Waits by the time at which they were over.
     pub waits: Vec<Waited>,
     /// What there was no room for.
-    pub dropped: Untraced,
+    pub dropped: TraceGap,
 }
 
 impl Trace {
@@ -38,7 +38,7 @@ impl Trace {
 
 /// What happened and is not in a [`Trace`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Untraced {
+pub struct TraceGap {
     /// Frames older than those it has.
     pub frames: u64,
     /// DLLPs older than those it has.
@@ -150,7 +150,7 @@ impl DllpKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waited {
     /// Who.
-    pub who: Waiter,
+    pub who: StallSite,
     /// Since when.
     pub from: Ticks,
     /// Until when.
@@ -161,18 +161,18 @@ pub struct Waited {
 
 /// Who can wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Waiter {
+pub enum StallSite {
     /// A core, counted from 0.
     Core(u32),
     /// The DMA engine of a card, counted from 0.
     Engine(u32),
 }
 
-impl std::fmt::Display for Waiter {
+impl std::fmt::Display for StallSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Waiter::Core(number) => write!(f, "core {number}"),
-            Waiter::Engine(card) => write!(f, "engine {card}"),
+            StallSite::Core(number) => write!(f, "core {number}"),
+            StallSite::Engine(card) => write!(f, "engine {card}"),
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct Transfer {
     pub window: Window,
     /// Transfers that may be under way at once; reads only, for a write is done when it has left, unless a read
     /// [follows](WriteRead) it.
-    pub under_way: Option<u32>,
+    pub outstanding: Option<u32>,
 }
 
 impl Transfer {
@@ -36,7 +36,7 @@ impl Transfer {
 /// Writes by a device's own DMA engine, each followed by a read of as many bytes.
 ///
 /// Nothing passes a posted write, so what is read from where was written is what was written. As many pairs are under way as
-/// the write's [`under_way`](Transfer::under_way) says.
+/// the write's [`outstanding`](Transfer::outstanding) says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteRead {
     /// The writes, to host memory.

@@ -87,7 +87,7 @@ pub fn link_ceiling(generation: Generation, lanes: Lanes, address: u64, verb: Ve
 /// use lanemark_machine::{Partner, Pattern, Transfer, Verb, Window};
 /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
 /// let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
-/// let write = Transfer { card: 0, verb: Verb::Store, partner: Partner::Host, bytes: 4096, count: 1, window, under_way: None };
+/// let write = Transfer { card: 0, verb: Verb::Store, partner: Partner::Host, bytes: 4096, count: 1, window, outstanding: None };
 /// // 512 B of payload in 536 B at 63.015 GB/s.
 /// assert_eq!(lanemark_model::transfer_ceiling(&card, &write).unwrap().rate.to_string(), "60.194 GB/s");
 /// ```
@@ -112,7 +112,7 @@ pub fn copy_ceiling(platform: &Platform, verb: Verb, bytes: u64) -> Option<Ceili
     let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
     transfer_ceiling(
         platform,
-        &Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, under_way: None },
+        &Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, outstanding: None },
     )
 }
 

@@ -40,7 +40,7 @@ impl<'a> Costs<'a> {
             request_header_dw: if address >= 1 << 32 { 4 } else { 3 },
             cycle: whole_ticks(1.0 / platform.core.clock_ghz.value),
             round_trip: platform.root_complex.core_round_trip_ns.value.as_ns(),
-            one_way: platform.link.one_way_ns.value.as_ns(),
+            one_way: platform.link.latency_ns.value.as_ns(),
             ingress: platform.endpoint.ingress_ns.value.as_ns(),
             egress: platform.endpoint.egress_ns.value.as_ns(),
             beat: region.beat_ns.value.as_ns(),

@@ -62,7 +62,7 @@ impl Card {
     }
 
     /// Words of one unit, of which as many are under way as can be.
-    fn under_way(&self, words: u64) -> f64 {
+    fn outstanding(&self, words: u64) -> f64 {
         (words as f64 / self.unit_words).ceil() * self.latency()
     }
 
@@ -100,7 +100,7 @@ fn stream_copy(card: &Card, copy: &StreamCopy) -> Largest {
     Largest::of([
         (Bound::Port, card.interval + port),
         (Bound::Interval, card.interval * steps as f64 + card.latency() + card.last()),
-        (Bound::UnderWay, card.interval + card.under_way(words) + card.last()),
+        (Bound::UnderWay, card.interval + card.outstanding(words) + card.last()),
         (Bound::UnderWay, one),
     ])
 }
@@ -166,15 +166,15 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
     let (first, last) = if entries > 0 { around(card, Array::X) } else { (0.0, card.last()) };
     // A value that comes with its column stays until its element of x has come, too.
     let ways = if comes_with_its_column(card) { 2.0 } else { 1.0 };
-    let under_way = [Array::RowStarts, Array::Columns, Array::X].map(|array| card.under_way(words[array.index()]));
-    let under_way = under_way.into_iter().fold(ways * card.under_way(words[Array::Values.index()]), f64::max);
+    let outstanding = [Array::RowStarts, Array::Columns, Array::X].map(|array| card.outstanding(words[array.index()]));
+    let outstanding = outstanding.into_iter().fold(ways * card.outstanding(words[Array::Values.index()]), f64::max);
     // The first step waits for its row; behind the last one with an entry, its column and its element of x come.
     let ways = if entries > 0 { 3.0 * card.latency() } else { 0.0 };
     [
         (Bound::Interval, card.interval * steps as f64 + card.latency() + card.last()),
         (Bound::Interval, card.interval * steps_to_last as f64 + ways + card.last()),
         (Bound::Additions, added + ways + card.last() - if entries > 0 { card.interval } else { 0.0 }),
-        (Bound::UnderWay, under_way + card.last()),
+        (Bound::UnderWay, outstanding + card.last()),
         (Bound::UnderWay, if entries > 0 { first + card.latency() + last - card.read } else { 0.0 }),
     ]
 }

@@ -10,12 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod buffer_handoff;
 mod ceiling;
 mod costs;
 mod dma;
 mod dma_call;
 mod engine_way;
-mod handover;
 mod kernel;
 mod load;
 mod loaded;

@@ -14,7 +14,7 @@ use lanemark_platform::Platform;
 pub(crate) fn latency_ns(platform: &Platform, plan: &Plan, said: &Prediction) -> Option<f64> {
     let ([lane], []) = (plan.lanes.as_slice(), plan.before.as_slice()) else { return None };
     let [Op::Transfer(transfer)] = lane.body.as_slice() else { return None };
-    let under_way = f64::from(transfer.under_way.filter(|most| *most > 1)?);
+    let outstanding = f64::from(transfer.outstanding.filter(|most| *most > 1)?);
     let dma = platform.dma.as_ref()?;
     // As many reads more: how a run begins is no part of what one takes.
     let more_ns = predict(platform, &Plan { passes: plan.passes.checked_mul(2)?, ..plan.clone() })?.delivered_ns;
@@ -28,7 +28,7 @@ pub(crate) fn latency_ns(platform: &Platform, plan: &Plan, said: &Prediction) ->
     let buffers = f64::from(dma.send_buffers.value);
     let up = Path::up(platform, transfer.card)?;
     let in_links: f64 = up.hops.iter().map(|hop| f64::from(hop.credits.nonposted.headers)).sum();
-    let all_ns = under_way * each_ns;
+    let all_ns = outstanding * each_ns;
     let loaded_ns = match said.bound {
         Bound::Engine | Bound::Buffers => alone_ns,
         Bound::Memory => all_ns.min(alone_ns + (buffers + in_links) * each_ns),

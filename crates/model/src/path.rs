@@ -118,7 +118,7 @@ impl Path {
             let above = platform.switches.iter().find(|switch| switch.name == below);
             let behind = above.map(|switch| (switch.latency_ns.value, switch.forwarding.value));
             let credits = above.map_or(at_root, of_switch);
-            let start_dw = if hops.is_empty() { platform.link.start_bytes.value / 4 } else { 1 };
+            let start_dw = if hops.is_empty() { platform.link.tlp_alignment_bytes.value / 4 } else { 1 };
             let name = LinkName { lower, is_up: true };
             let mps_bytes = platform.mps_bytes_across(LinkEnds { above: below, below: lower_port });
             let replay_tlps = replay_tlps(generation);
@@ -126,7 +126,7 @@ impl Path {
             hops.push(Hop { name, generation, lanes, one_way, switch, start_dw, credits, replay_tlps, mps_bytes });
             let Some(switch) = above else { return (below == ROOT).then_some(Path { hops }) };
             (generation, lanes) = trained(switch.generation.value, switch.width_lanes.value)?;
-            one_way = switch.one_way_ns.value;
+            one_way = switch.link_latency_ns.value;
             below = &switch.below;
             lower_port = &switch.name;
             lower = format!("switch {}", switch.name);
@@ -301,7 +301,7 @@ fn of_switch(switch: &Switch) -> Credits {
 
 fn of_link(link: &Link) -> Option<(Generation, Lanes, Ticks)> {
     let (generation, lanes) = trained(link.generation.value, link.width_lanes.value)?;
-    Some((generation, lanes, link.one_way_ns.value))
+    Some((generation, lanes, link.latency_ns.value))
 }
 
 fn trained(generation: u32, lanes: u32) -> Option<(Generation, Lanes)> {

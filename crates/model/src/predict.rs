@@ -2,9 +2,10 @@
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
-use crate::{dma_call, handover, kernel, load, relay, runtime, store, transfer};
+use crate::{buffer_handoff, dma_call, kernel, load, relay, runtime, store, transfer};
 use lanemark_machine::{
-    Access, DmaCall, DriverCall, Fence, Holder, HostMemory, Lane, Op, Order, Plan, Socket, Span, Stream, Verb, Width,
+    Access, DmaCall, DriverCall, Fence, HostMemory, Lane, LineSource, Op, Order, Plan, Socket, Span, Stream, Verb,
+    Width,
 };
 use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
@@ -221,7 +222,7 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             let (bound, holds_for) = (Bound::ReadRoundTrip, "a core that waits for each line");
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound, lead: f64::INFINITY, holds_for })
         }
-        [Op::Handover(shared)] => handover::predict(platform, shared, plan.passes, plan.warmup_passes),
+        [Op::BufferHandoff(shared)] => buffer_handoff::predict(platform, shared, plan.passes, plan.warmup_passes),
         [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan),
         [Op::OnChannels(dealt)] => transfer::predict(platform, &dealt.transfer, dealt.channels, plan),
         [Op::Compute(compute)] if plan.passes > 0 => kernel::predict(platform, &compute.work, plan.passes),
@@ -236,13 +237,13 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
 }
 
 /// What a load waits for a line that somebody else has; `None` where nothing is known of it.
-fn load_from(platform: &Platform, holder: Holder) -> Option<Ticks> {
+fn load_from(platform: &Platform, holder: LineSource) -> Option<Ticks> {
     let loads = platform.loads();
     match holder {
-        Holder::Memory => loads.memory,
-        Holder::RemoteMemory => loads.remote_memory,
-        Holder::Core => loads.core,
-        Holder::RemoteCore => loads.remote_core,
+        LineSource::Memory => loads.memory,
+        LineSource::RemoteMemory => loads.remote_memory,
+        LineSource::Core => loads.core,
+        LineSource::RemoteCore => loads.remote_core,
     }
 }
 

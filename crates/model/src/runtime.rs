@@ -16,7 +16,7 @@ use crate::dma_call::{self, Rung};
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use lanemark_machine::{
-    Allocation, Arguments, Completion, Descriptors, DmaCall, Launch, MovedByRuntime, Partner, Pattern, Share, Told,
+    Allocation, Arguments, Completion, Descriptors, DmaCall, HostWait, Launch, MovedByRuntime, Partner, Pattern, Share,
     Transfer, Verb, Window,
 };
 use lanemark_platform::{Driver, Platform, RegionKind, Runtime};
@@ -77,7 +77,7 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     let runtime = core.runtime;
     let buffers = if allocation == Allocation::Buffer { count } else { 0 };
     let submit = core.ns(runtime.submit_ns.value) + core.ns(runtime.argument_ns.value) * f64::from(buffers);
-    let has_event = launch.told == Told::Event;
+    let has_event = launch.told == HostWait::Event;
     let event = if has_event { core.ns(runtime.event_ns.value) } else { 0.0 };
     let finish = if has_event { 0.0 } else { core.ns(runtime.finish_ns.value) };
     let (down, up) = (Path::down(platform, CARD)?, Path::up(platform, CARD)?);
@@ -167,7 +167,7 @@ pub(crate) fn copies(platform: &Platform, asked: &MovedByRuntime, passes: u64) -
         Some(known_ns) if copying.is_early => core.woken(at.ns, known_ns) + copying.returns_ns,
         _ => at.ns,
     };
-    let finish = if asked.told == Told::Finish { core.ns(core.runtime.finish_ns.value) } else { 0.0 };
+    let finish = if asked.told == HostWait::Finish { core.ns(core.runtime.finish_ns.value) } else { 0.0 };
     let (issue_ns, delivered_ns) = (at.ns + more_ns, over_ns + finish + more_ns);
     let software = copying.before_ns + copying.leave_ns + copying.returns_ns + finish;
     let parts = copying.parts as f64;
@@ -206,7 +206,7 @@ impl<'a> Copying<'a> {
             Allocation::Mapped => (runtime.buffer_copy_ns.value, 2.0),
             Allocation::Device | Allocation::Host => (runtime.usm_copy_ns.value, 1.0),
         };
-        let event = if asked.told == Told::Event { core.ns(runtime.event_ns.value) } else { 0.0 };
+        let event = if asked.told == HostWait::Event { core.ns(runtime.event_ns.value) } else { 0.0 };
         let lines = if asked.allocation == Allocation::Buffer { bytes.div_ceil(LINE) } else { 0 };
         let copy = core.ns(copy) + core.ns(runtime.buffer_line_ns.value) * lines as f64;
         let library = core.ns(runtime.submit_ns.value) * calls + copy + event;
@@ -214,7 +214,7 @@ impl<'a> Copying<'a> {
         Some(Copying {
             is_store: asked.verb == Verb::Store,
             is_staged,
-            is_early: is_staged && asked.verb == Verb::Store && asked.told == Told::Finish,
+            is_early: is_staged && asked.verb == Verb::Store && asked.told == HostWait::Finish,
             parts,
             part: part(longest)?,
             last: part(bytes - longest * (parts - 1))?,
@@ -262,8 +262,8 @@ impl Part {
         // What a program stores, its card reads.
         let of_card = if verb == Verb::Store { Verb::Load } else { Verb::Store };
         let window = Window { offset: place, len: bytes, pattern: Pattern::Sequential };
-        let (partner, under_way) = (Partner::Host, None);
-        let transfer = Transfer { card: CARD, verb: of_card, partner, bytes, count: 1, window, under_way };
+        let (partner, outstanding) = (Partner::Host, None);
+        let transfer = Transfer { card: CARD, verb: of_card, partner, bytes, count: 1, window, outstanding };
         let (descriptors, completion) = (Descriptors::Fetched, Completion::Interrupt);
         let call = DmaCall { transfer, channel: 0, share: Share::List, descriptors, completion };
         let block = u64::from(core.platform.dma.as_ref()?.descriptor_bytes.value);

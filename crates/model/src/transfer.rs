@@ -179,7 +179,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
     let (passes, written_by, is_warm) = (plan.passes, plan.memory.written_by, plan.warmup_passes > 0);
     let way = Way { channels, is_warm, ..Way::found(platform, transfer, written_by)? };
     // Each channel has its own under way.
-    if channels == 0 || channels > 1 && transfer.under_way.is_some() || channels > way.dma.channels.value {
+    if channels == 0 || channels > 1 && transfer.outstanding.is_some() || channels > way.dma.channels.value {
         return None;
     }
     if transfer.bytes == 0 || transfer.count == 0 || passes == 0 {
@@ -196,7 +196,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
     if taken_apart < all && !way.is_of_one_kind(all) {
         return None;
     }
-    let one_by_one = match (transfer.verb, transfer.under_way) {
+    let one_by_one = match (transfer.verb, transfer.outstanding) {
         (Verb::Load, Some(1)) => true,
         // Several at once are as many tags fewer, if each is one request.
         (Verb::Load, Some(_)) if a_transfer > 1 => return None,
@@ -215,7 +215,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
         (sum.times(scale, 0.0).or(over_all), way.sum(taken_apart - 1, 1)?)
     } else {
         let sum = way.sum(0, taken_apart)?;
-        let is_whole = transfer.verb == Verb::Store || transfer.under_way.is_none() || sum.requests == taken_apart;
+        let is_whole = transfer.verb == Verb::Store || transfer.outstanding.is_none() || sum.requests == taken_apart;
         (way.terms(&sum, scale), is_whole.then_some(sum)?)
     };
     let largest = way.translated(largest, all, one_by_one);

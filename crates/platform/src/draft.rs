@@ -10,12 +10,12 @@ use std::ops::Range;
 /// ```
 /// use lanemark_platform::{Draft, Origin, Platform, preset};
 /// let text = include_str!("../../../platforms/card-gen5-x16.toml")
-///     .replace("one_way_ns = { value = 120, assumed", "one_way_ns = { unknown");
+///     .replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");
 /// let draft = Draft::parse("card.toml", &text)?;
-/// assert_eq!(draft.unknowns()[0].key, "link.one_way_ns");
+/// assert_eq!(draft.unknowns()[0].key, "link.latency_ns");
 /// assert!(Platform::parse("card.toml", &text).is_err());
-/// let filled = draft.fill("link.one_way_ns", 118.5, &Origin::Given("a scope".to_owned()))?;
-/// assert_eq!(filled.complete()?.link.one_way_ns.value.as_ns(), 118.5);
+/// let filled = draft.fill("link.latency_ns", 118.5, &Origin::Given("a scope".to_owned()))?;
+/// assert_eq!(filled.complete()?.link.latency_ns.value.as_ns(), 118.5);
 /// # Ok::<(), lanemark_platform::PlatformError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

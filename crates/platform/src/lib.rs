@@ -38,15 +38,15 @@ pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
     Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos,
-    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, MsiX, NoFault, Passing, Port, Region, RegionKind, Registers,
-    RootComplex, Runtime, Slot, Switch, WcPartialFlush,
+    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, MsiX, NoFault, OrderingChoice, Port, Region, RegionKind,
+    Registers, RootComplex, Runtime, Slot, Switch, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
 pub const ROOT: &str = "root";
 
 /// The version of the platform format this code reads.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A whole machine: cores, a root complex, and endpoints of one kind, each below a root port or a switch.
 #[derive(Clone, Debug, PartialEq)]

@@ -34,7 +34,7 @@ impl Platform {
         Loads {
             memory: known(&self.core.memory_load_ns).or(coherence),
             remote_memory: known(&self.core.remote_memory_load_ns),
-            core: known(&self.core.other_core_load_ns),
+            core: known(&self.core.cache_to_cache_ns),
             remote_core: known(&self.core.remote_core_load_ns),
         }
     }

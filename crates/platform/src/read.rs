@@ -612,8 +612,14 @@ fn is_newer(top: &mut Section<'_, '_>) -> bool {
         return false;
     }
     let newer = found.is_some_and(|found| found > i128::from(SCHEMA));
+    let is_older = found.is_some_and(|found| (1..i128::from(SCHEMA)).contains(&found));
     let right = if newer {
         format!("this program reads up to {SCHEMA}: use a newer lanemark")
+    } else if is_older {
+        format!(
+            "must be {SCHEMA}: the names of keys have changed since; run `lanemark schema platform`, rename the keys it does \
+             not list, and write schema = {SCHEMA}"
+        )
     } else {
         format!("must be the whole number {SCHEMA}")
     };

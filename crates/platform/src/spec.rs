@@ -200,7 +200,7 @@ words! {
 
 words! {
     /// What a port does with TLPs where the rules of ordering leave it a choice.
-    Passing {
+    OrderingChoice {
         /// Nothing passes that need not.
         Never = "never",
         /// What relaxed or ID-based ordering lets pass does, where those before it wait for credits.
@@ -362,7 +362,7 @@ section! {
         /// The same from memory of the other socket; 0 where nothing is known of it.
         remote_memory_load_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 50.0 to 1000.0;
         /// The same of a line that another core of the socket has changed in its cache; 0 where nothing is known of it.
-        other_core_load_ns: Ticks = Kind::Ns(1e6), default "0" because "nothing is known of it", unknown 10.0 to 500.0;
+        cache_to_cache_ns: Ticks = Kind::Ns(1e6), default "0" because "nothing is known of it", unknown 10.0 to 500.0;
         /// The same of a line that a core of the other socket has changed in its cache; 0 where nothing is known of it.
         remote_core_load_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 20.0 to 1000.0;
         /// SFENCE with nothing to wait for.
@@ -392,7 +392,7 @@ section! {
         /// Read Completion Boundary.
         rcb_bytes: u32 = Kind::OneOf(&[64, 128]), default "64" because "the reset value";
         /// From the last bit sent to the packet checked at the other end.
-        one_way_ns: Ticks = Kind::Ns(1e9), unknown 20.0 to 1000.0;
+        latency_ns: Ticks = Kind::Ns(1e9), unknown 20.0 to 1000.0;
         /// Posted header credits the endpoint advertises.
         posted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
         /// Posted data credits of 16 B the endpoint advertises.
@@ -400,11 +400,11 @@ section! {
         /// Non-posted header credits the endpoint advertises.
         nonposted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
         /// TLPs of the endpoint start at multiples of this many bytes, as its interface to the link is wide.
-        start_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW";
+        tlp_alignment_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW";
         /// TLPs that the replay buffers of all links hold until they are acknowledged; 0 for as many as there are.
         replay_tlps: u32 = Kind::Count(0, 65_536), default "0" because "replay buffers are built for a round trip";
         /// What all ports do where the rules of ordering leave it to them.
-        passing: Passing = Kind::Choice(Passing::WORDS), default "\"blocked\"" because "that is what relaxed ordering is for";
+        ordering: OrderingChoice = Kind::Choice(OrderingChoice::WORDS), default "\"blocked\"" because "that is what relaxed ordering is for";
         /// Whether all links send SKP ordered sets.
         skp: bool = Kind::Flag, default "false" because "they take 0.3 % of a link, and make single latencies vary";
         /// One in so many TLPs of every link comes damaged and is sent again; 0 for none.
@@ -484,7 +484,7 @@ section! {
         /// Width its upstream link trained at.
         width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
         /// On its upstream link, from the last bit sent to the packet at the other end.
-        one_way_ns: Ticks = Kind::Ns(1e9), unknown 1.0 to 1000.0;
+        link_latency_ns: Ticks = Kind::Ns(1e9), unknown 1.0 to 1000.0;
         /// When it sends a TLP on.
         forwarding: Forwarding = Kind::Choice(Forwarding::WORDS), default "\"cut_through\"" because "what makers state latencies for";
         /// From a header in to its first bit out, or from the last bit in to the first bit out if it stores first.
@@ -657,7 +657,7 @@ mod tests {
         "root_complex.peer_writes",
         "root_complex.peer_tags",
         "root_complex.peer_in_order",
-        "memory.device_ways",
+        "memory.ddio_ways",
         "memory.odd_end_completion",
         "iommu.iotlb_entries",
         "iommu.iotlb_ways",
@@ -674,7 +674,7 @@ mod tests {
         "link.posted_data_credits",
         "link.nonposted_header_credits",
         "link.replay_tlps",
-        "link.passing",
+        "link.ordering",
         "link.skp",
         "link.tlps_per_error",
         "dma.tags",

@@ -217,12 +217,12 @@ fn a_value_and_its_origin_can_both_be_wrong() {
 fn a_latency_that_is_none() {
     for bad in ["-1", "-0.001", "nan", "+nan", "inf", "-inf", "1e999", "1000000001", "\"100\"", "true"] {
         refused(
-            &card("one_way_ns = { value = 100", &format!("one_way_ns = {{ value = {bad}")),
-            &[&format!("card.toml:31: link.one_way_ns: is {bad}; must be nanoseconds from 0 to 1000000000")],
+            &card("latency_ns = { value = 100", &format!("latency_ns = {{ value = {bad}")),
+            &[&format!("card.toml:31: link.latency_ns: is {bad}; must be nanoseconds from 0 to 1000000000")],
         );
     }
     for good in ["0", "-0.0", "0.25", "1e9", "1_000"] {
-        accepted(&card("one_way_ns = { value = 100", &format!("one_way_ns = {{ value = {good}")));
+        accepted(&card("latency_ns = { value = 100", &format!("latency_ns = {{ value = {good}")));
     }
 }
 
@@ -564,25 +564,36 @@ fn what_is_not_utf_8() {
 
 #[test]
 fn a_schema_that_is_missing_or_none() {
-    refused(&card("schema = 1\n", ""), &["card.toml:1: schema: is missing: schema = 1"]);
+    refused(&card("schema = 2\n", ""), &["card.toml:1: schema: is missing: schema = 2"]);
     for bad in ["0", "-1", "\"1\"", "1.0", "true"] {
         refused(
-            &card("schema = 1", &format!("schema = {bad}")),
-            &[&format!("card.toml:2: schema: is {bad}; must be the whole number 1")],
+            &card("schema = 2", &format!("schema = {bad}")),
+            &[&format!("card.toml:2: schema: is {bad}; must be the whole number 2")],
         );
     }
 }
 
 #[test]
 fn of_a_newer_schema_nothing_else_is_said() {
-    let newer = change(&card("schema = 1", "schema = 2"), LANES, "width_lanes = 3");
-    refused(&newer, &["card.toml:2: schema: is 2; this program reads up to 1: use a newer lanemark"]);
+    let newer = change(&card("schema = 2", "schema = 3"), LANES, "width_lanes = 3");
+    refused(&newer, &["card.toml:2: schema: is 3; this program reads up to 2: use a newer lanemark"]);
+}
+
+#[test]
+fn an_older_schema_says_how_to_bring_the_file_up_to_date() {
+    refused(
+        &card("schema = 2", "schema = 1"),
+        &[
+            "card.toml:2: schema: is 1; must be 2: the names of keys have changed since; run `lanemark schema platform`, \
+           rename the keys it does not list, and write schema = 2",
+        ],
+    );
 }
 
 #[test]
 fn an_empty_file_says_all_that_is_needed() {
     let needed = [
-        "card.toml:1: schema: is missing: schema = 1",
+        "card.toml:1: schema: is missing: schema = 2",
         "card.toml:1: name: is missing: one line of text in quotes",
         "card.toml:1: summary: is missing: one line of text in quotes",
         "card.toml:1: core: the section [core] is missing",

@@ -14,7 +14,7 @@ name = "upper"
 below = "root"
 generation = { value = 3, source = "a test" }
 width_lanes = { value = 8, source = "a test" }
-one_way_ns = { value = 10, source = "a test" }
+link_latency_ns = { value = 10, source = "a test" }
 latency_ns = { value = 150, source = "a test" }
 
 [[switch]]
@@ -22,7 +22,7 @@ name = "lower"
 below = "upper"
 generation = { value = 3, source = "a test" }
 width_lanes = { value = 8, source = "a test" }
-one_way_ns = { value = 10, source = "a test" }
+link_latency_ns = { value = 10, source = "a test" }
 latency_ns = { value = 150, source = "a test" }
 
 [[slot]]

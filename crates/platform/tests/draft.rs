@@ -33,15 +33,15 @@ fn a_file_without_unknown_numbers_is_the_platform_it_was() {
 
 #[test]
 fn an_unknown_number_is_counted_printed_and_named_where_a_platform_is_wanted() {
-    let text = unknown("one_way_ns");
+    let text = unknown("latency_ns");
     let draft = Draft::parse("card.toml", &text).unwrap();
     let of_card = Draft::parse("card.toml", CARD).unwrap().origins();
     assert_eq!(draft.origins()[3], 1);
     assert_eq!(draft.origins().iter().sum::<u32>(), of_card.iter().sum::<u32>());
-    assert_eq!(draft.to_json()["link"]["one_way_ns"], serde_json::json!({"unknown": "measure it"}));
-    let line = text.lines().position(|line| line.starts_with("one_way_ns")).unwrap() + 1;
+    assert_eq!(draft.to_json()["link"]["latency_ns"], serde_json::json!({"unknown": "measure it"}));
+    let line = text.lines().position(|line| line.starts_with("latency_ns")).unwrap() + 1;
     let message = format!(
-        "card.toml:{line}: link.one_way_ns: is unknown (measure it); \
+        "card.toml:{line}: link.latency_ns: is unknown (measure it); \
          fill it in: lanemark fit RECORD --on card.toml --write FILE"
     );
     assert_eq!(Platform::parse("card.toml", &text).unwrap_err().to_string(), message);
@@ -49,11 +49,11 @@ fn an_unknown_number_is_counted_printed_and_named_where_a_platform_is_wanted() {
 
 #[test]
 fn every_unknown_number_is_named_at_once() {
-    let mut text = unknown("one_way_ns");
+    let mut text = unknown("latency_ns");
     text = text.replace("ingress_ns = {", "ingress_ns = { unknown = \"a\" } # {");
     let error = Platform::parse("card.toml", &text).unwrap_err();
     let keys: Vec<&str> = error.problems.iter().map(|problem| problem.key.as_str()).collect();
-    assert_eq!(keys, ["link.one_way_ns", "endpoint.ingress_ns"]);
+    assert_eq!(keys, ["link.latency_ns", "endpoint.ingress_ns"]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_makes_the_platform_what_it_is_cannot_be_unknown() {
             assert!(found.contains("cannot be unknown: without it there is no platform"), "{key}: {found}");
         }
     }
-    assert!(refusals(&unknown("one_way_ns")).starts_with("read: "));
+    assert!(refusals(&unknown("latency_ns")).starts_with("read: "));
 }
 
 #[test]
@@ -83,19 +83,19 @@ fn a_number_is_known_or_not_and_an_unknown_one_says_how_it_may_be_found() {
         ("{ unknown = 3 }", "unknown is 3; must be a text"),
         ("{ value = 3 }", "must say once where it comes from"),
     ] {
-        let found = refusals(&with("one_way_ns", entry));
+        let found = refusals(&with("latency_ns", entry));
         assert!(found.contains(says), "{entry}: {found}");
     }
 }
 
 #[test]
 fn filling_changes_one_entry_of_the_text_and_nothing_else() {
-    let draft = Draft::parse("card.toml", &unknown("one_way_ns")).unwrap();
+    let draft = Draft::parse("card.toml", &unknown("latency_ns")).unwrap();
     let ids = Origin::FittedTo(vec!["r.json: a \"way\"".to_owned(), "b".to_owned()]);
-    let filled = draft.fill("link.one_way_ns", 118.123_456_7, &ids).unwrap();
+    let filled = draft.fill("link.latency_ns", 118.123_456_7, &ids).unwrap();
     let entry = "{ value = 118.123, fitted_to = ['r.json: a \"way\"', \"b\"] } # who knows";
-    assert_eq!(filled.text(), with("one_way_ns", entry));
-    let (value, origin) = filled.complete().unwrap().number("link.one_way_ns").unwrap();
+    assert_eq!(filled.text(), with("latency_ns", entry));
+    let (value, origin) = filled.complete().unwrap().number("link.latency_ns").unwrap();
     assert!((value - 118.123).abs() < 1e-3);
     assert_eq!(origin, ids);
 }
@@ -109,7 +109,7 @@ fn a_filled_number_keeps_to_its_range_and_to_the_others() {
     assert!(draft.fill("link.posted_data_credits", f64::from(mps / 16 - 1), &why).is_err());
     assert!(draft.fill("link.posted_data_credits", 2048.0, &why).is_err());
     assert!(draft.fill("link.posted_data_credits", 2047.0, &Origin::Assumed(String::new())).is_err());
-    assert!(draft.fill("link.one_way_ns", 100.0, &why).is_err(), "it is known");
+    assert!(draft.fill("link.latency_ns", 100.0, &why).is_err(), "it is known");
 }
 
 fn preset_mps() -> u32 {
@@ -132,27 +132,27 @@ fn a_number_that_stands_in_a_table_of_its_own_is_not_rewritten_but_refused() {
 fn the_start_of_a_search_does_not_depend_on_the_machine() {
     let start = |text: &str| Draft::parse("x", text).unwrap().unknowns()[0].start;
     let blank = |text: &str| {
-        let line = text.lines().find(|line| line.starts_with("one_way_ns")).unwrap();
-        text.replace(line, "one_way_ns = { unknown = \"x\" }")
+        let line = text.lines().find(|line| line.starts_with("latency_ns")).unwrap();
+        text.replace(line, "latency_ns = { unknown = \"x\" }")
     };
     let starts: Vec<f64> = PRESETS.iter().map(|preset| start(&blank(preset.text))).collect();
     assert!(starts.iter().all(|other| *other == starts[0]), "{starts:?}");
     let values: Vec<f64> =
-        PRESETS.iter().map(|row| preset(row.name).unwrap().unwrap().link.one_way_ns.value.as_ns()).collect();
+        PRESETS.iter().map(|row| preset(row.name).unwrap().unwrap().link.latency_ns.value.as_ns()).collect();
     assert!(!values.contains(&starts[0]), "{values:?}");
 }
 
 #[test]
 fn the_schema_takes_unknown_alone_and_not_beside_a_value() {
     let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema()).unwrap()).unwrap();
-    let draft = Draft::parse("card.toml", &unknown("one_way_ns")).unwrap();
+    let draft = Draft::parse("card.toml", &unknown("latency_ns")).unwrap();
     let mut file = draft.to_json();
     assert!(validator.is_valid(&file));
-    file["link"]["one_way_ns"]["source"] = serde_json::json!("me");
+    file["link"]["latency_ns"]["source"] = serde_json::json!("me");
     assert!(!validator.is_valid(&file));
-    file["link"]["one_way_ns"] = serde_json::json!({"value": 3, "unknown": "x"});
+    file["link"]["latency_ns"] = serde_json::json!({"value": 3, "unknown": "x"});
     assert!(!validator.is_valid(&file));
-    file["link"]["one_way_ns"] = serde_json::json!({"value": 3, "source": "x"});
+    file["link"]["latency_ns"] = serde_json::json!({"value": 3, "source": "x"});
     assert!(validator.is_valid(&file));
     file["link"]["generation"] = serde_json::json!({"unknown": "x"});
     assert!(!validator.is_valid(&file));

@@ -173,7 +173,7 @@ fn every_key_takes_the_text_of_its_own_value_and_refuses_what_is_none_of_its_kin
     assert!(flags_and_words > 20, "{flags_and_words}");
     let skips = said(&card(), "link.skp", "true").unwrap();
     assert!(skips.link.skp.value && !card().link.skp.value);
-    assert_eq!(said(&card(), "link.passing", "never").unwrap().value_text("link.passing").as_deref(), Some("never"));
+    assert_eq!(said(&card(), "link.ordering", "never").unwrap().value_text("link.ordering").as_deref(), Some("never"));
     assert_eq!(said(&card(), "link.skp", "1").unwrap_err(), "card-gen5-x16: link.skp: is 1; must be true or false");
 }
 
@@ -206,8 +206,8 @@ fn an_origin_that_says_nothing_is_refused() {
         Origin::FittedTo(vec![]),
         Origin::FittedTo(vec!["X1".to_owned(), String::new()]),
     ] {
-        let error = card().with("link.one_way_ns", 1.0, origin).unwrap_err();
-        assert_eq!(error.to_string(), "card-gen5-x16: link.one_way_ns: must say where it comes from");
+        let error = card().with("link.latency_ns", 1.0, origin).unwrap_err();
+        assert_eq!(error.to_string(), "card-gen5-x16: link.latency_ns: must say where it comes from");
     }
 }
 

@@ -44,7 +44,7 @@ pub use file::{RecordError, read, write};
 pub use host::{Governor, Host, IdleState, Load, SocketCpus};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use link::{Direction, Link, LinkUse};
-pub use reach::{Found, Reach, Socket};
+pub use reach::{CacheState, Reach, Socket};
 pub use residual::Residual;
 pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;

@@ -19,7 +19,7 @@ pub struct Reach {
     pub outstanding: Option<u32>,
     /// Who wrote the host memory last that they find.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub cache_state: Option<CacheState>,
     /// Which socket it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<Socket>,
@@ -30,7 +30,7 @@ pub struct Reach {
 /// Who wrote host memory last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub enum CacheState {
     /// Nobody since its lines left every cache.
     Cold,
     /// A core.
@@ -39,17 +39,17 @@ pub enum Found {
     DeviceWarm,
 }
 
-impl Found {
+impl CacheState {
     /// All of them.
-    pub const ALL: [Found; 3] = [Found::Cold, Found::HostWarm, Found::DeviceWarm];
+    pub const ALL: [CacheState; 3] = [CacheState::Cold, CacheState::HostWarm, CacheState::DeviceWarm];
 
     /// As it is said and asked for.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Found::Cold => "cold",
-            Found::HostWarm => "host-warm",
-            Found::DeviceWarm => "device-warm",
+            CacheState::Cold => "cold",
+            CacheState::HostWarm => "host-warm",
+            CacheState::DeviceWarm => "device-warm",
         }
     }
 }
@@ -82,12 +82,12 @@ impl Reach {
     /// Whether all that was asked for is so; what nobody asked for may be anything.
     #[must_use]
     pub fn is_as_asked(&self, asked: &Reach) -> bool {
-        let Reach { window_bytes, is_random, stride_bytes, outstanding, found, socket, channels } = *asked;
+        let Reach { window_bytes, is_random, stride_bytes, outstanding, cache_state, socket, channels } = *asked;
         (window_bytes.is_none() || window_bytes == self.window_bytes)
             && (!is_random || self.is_random)
             && (stride_bytes.is_none() || stride_bytes == self.stride_bytes)
             && (outstanding.is_none() || outstanding == self.outstanding)
-            && (found.is_none() || found == self.found)
+            && (cache_state.is_none() || cache_state == self.cache_state)
             && (socket.is_none() || socket == self.socket)
             && (channels.is_none() || channels == self.channels)
     }
@@ -101,8 +101,8 @@ impl Reach {
 
 impl std::fmt::Display for Reach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(found) = self.found {
-            write!(f, ", {}", found.name())?;
+        if let Some(state) = self.cache_state {
+            write!(f, ", {}", state.name())?;
         }
         if let Some(socket) = self.socket {
             write!(f, ", {} socket", socket.name())?;
@@ -141,10 +141,14 @@ mod tests {
         assert_eq!(apart.to_string(), ", every 4KiB, in 64KiB");
         let one = Reach { channels: Some(1), ..Reach::default() };
         assert_eq!(one.to_string(), ", on 1 channel");
-        let warm =
-            Reach { found: Some(Found::DeviceWarm), socket: Some(Socket::Remote), window_bytes, ..Reach::default() };
+        let warm = Reach {
+            cache_state: Some(CacheState::DeviceWarm),
+            socket: Some(Socket::Remote),
+            window_bytes,
+            ..Reach::default()
+        };
         assert_eq!(warm.to_string(), ", device-warm, remote socket, in 64KiB");
-        assert!(warm.is_as_asked(&Reach { found: Some(Found::DeviceWarm), ..Reach::default() }));
+        assert!(warm.is_as_asked(&Reach { cache_state: Some(CacheState::DeviceWarm), ..Reach::default() }));
         assert!(!warm.is_as_asked(&Reach { socket: Some(Socket::Local), ..Reach::default() }));
         assert!(!Reach { is_random: true, ..Reach::default() }.is_usual());
         assert!(Reach::default().is_usual() && Reach::default().to_string().is_empty());

@@ -41,7 +41,7 @@ pub(crate) fn record() -> Record {
         },
     ];
     for (access, fence, rates, wait) in [
-        ("4", None, [0.04e9, 0.04e9, 0.04e9], "strong_order"),
+        ("4", None, [0.04e9, 0.04e9, 0.04e9], "strong_ordering"),
         ("nt32", Some("sfence"), [2e9, 20e9, 50e9], "link_busy"),
         ("movdir64b", None, [8e9, 30e9, 51e9], "link_busy"),
     ] {
@@ -227,7 +227,7 @@ pub(crate) fn picture() -> Picture {
     let line = |name: &str, values: [Option<f64>; 3]| PictureLine { name: name.to_owned(), values: values.to_vec() };
     Picture {
         title: "Misses".to_owned(),
-        along: "buffers".to_owned(),
+        along: "wc_buffers".to_owned(),
         shows: "misses a page".to_owned(),
         at: vec![1.0, 2.0, 4.0],
         lines: vec![line("ours", [Some(1.0), Some(1.5), Some(2.0)]), line("<theirs>", [Some(8.0), None, None])],
@@ -271,14 +271,14 @@ pub(crate) fn fabric(cards: usize) -> Record {
 pub(crate) fn loaded() -> Record {
     let mut record = record();
     record.answers = [(1, 675.0, 0.76e9), (64, 675.0, 47.3e9), (256, 2165.0, 60e9)]
-        .map(|(under_way, ns, rate)| {
-            let way = Way { through: format!("dma_under_way_{under_way}"), ..way("none", "host_to_device", None) };
+        .map(|(outstanding, ns, rate)| {
+            let way = Way { through: format!("dma_under_way_{outstanding}"), ..way("none", "host_to_device", None) };
             let mut answer = bandwidth("card-gen5-x16", way, 512, rate);
             answer.question = "loaded_latency".to_owned();
             answer.quantity = Quantity::RoundTripLatency;
             answer.latency_ns = Summary::of(&[ns, ns, ns * 1.1]);
             answer.ceiling.rate_bytes_per_s = Some(60.6e9);
-            answer.formula = (under_way == 1).then(|| Formula {
+            answer.formula = (outstanding == 1).then(|| Formula {
                 latency_ns: Some(ns),
                 delivered_rate_bytes_per_s: None,
                 bound: "latency".to_owned(),

@@ -524,7 +524,7 @@ way               64 B   4 KiB   4 MiB  of limit  waited for                 for
 ────────────────────────────────────────────────────────────────────────────────────
 WC movdir64b      8.00    30.0    51.0    94.4 %  link busy 90 %       51.5 (+1.0 %)
 WC nt32+sfence    2.00    20.0    50.0    92.6 %  link busy 90 %       50.5 (+1.0 %)
-UC 4            0.0400  0.0400  0.0400  0.0741 %  strong order 90 %  0.0404 (+1.0 %)
+UC 4            0.0400  0.0400  0.0400  0.0741 %  strong ordering 90 %  0.0404 (+1.0 %)
 limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)

@@ -4,7 +4,7 @@ use crate::figures;
 use crate::grid::{Column, Grid};
 use crate::panel::words;
 use crate::tlp;
-use lanemark_machine::{Cause, Frame, Sample, Trace, Waiter};
+use lanemark_machine::{Cause, Frame, Sample, StallSite, Trace};
 use lanemark_record::Way;
 use lanemark_units::Ticks;
 use lanemark_wire::Header;
@@ -197,7 +197,7 @@ fn picture(all: Ticks, spans: &[(Ticks, Ticks, char)]) -> String {
 
 /// Who waited for what and how long in all, and what each cause means.
 fn waits(trace: &Trace) -> String {
-    let mut sums: BTreeMap<Waiter, BTreeMap<usize, Ticks>> = BTreeMap::new();
+    let mut sums: BTreeMap<StallSite, BTreeMap<usize, Ticks>> = BTreeMap::new();
     for wait in &trace.waits {
         *sums.entry(wait.who).or_default().entry(wait.cause.index()).or_default() += wait.until.since(wait.from);
     }
@@ -222,7 +222,7 @@ fn waits(trace: &Trace) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use lanemark_machine::{Direction, Dllp, DllpKind, Untraced, Waited};
+    use lanemark_machine::{Direction, Dllp, DllpKind, TraceGap, Waited};
     use lanemark_wire::{Completion, FunctionId, MemoryRequest};
 
     fn bytes(header: Header) -> Vec<u8> {
@@ -257,8 +257,8 @@ pub(crate) mod tests {
                 frame(Direction::Upstream, 170, 190, Some(Cause::LinkBusy), answer),
             ],
             dllps: Vec::new(),
-            waits: vec![Waited { who: Waiter::Core(2), from: at(0), until: at(300), cause: Cause::ReadRoundTrip }],
-            dropped: Untraced { frames: 7, ..Untraced::default() },
+            waits: vec![Waited { who: StallSite::Core(2), from: at(0), until: at(300), cause: Cause::ReadRoundTrip }],
+            dropped: TraceGap { frames: 7, ..TraceGap::default() },
         }
     }
 

@@ -9,7 +9,7 @@
 use crate::panel::words;
 use crate::timeline::Traced;
 use crate::tlp;
-use lanemark_machine::{Cause, Direction, Frame, Waiter};
+use lanemark_machine::{Cause, Direction, Frame, StallSite};
 use lanemark_units::Ticks;
 use lanemark_wire::Header;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const LINKS: u32 = 3;
 pub fn viewer_trace(traced: &Traced) -> String {
     let trace = traced.trace;
     let mut events = vec![process(CORES, "cores"), process(ENGINES, "DMA engines"), process(LINKS, "links")];
-    let waiters: BTreeSet<Waiter> = trace.waits.iter().map(|wait| wait.who).collect();
+    let waiters: BTreeSet<StallSite> = trace.waits.iter().map(|wait| wait.who).collect();
     events.extend(waiters.into_iter().map(|who| thread(place_of(who), &who.to_string())));
     let of_dllps = trace.dllps.iter().map(|dllp| (dllp.link, dllp.direction));
     let lines = trace.frames.iter().map(|frame| (frame.link, frame.direction)).chain(of_dllps);
@@ -69,10 +69,10 @@ fn thread((process, thread): (u32, u32), name: &str) -> Value {
     json!({"name": "thread_name", "ph": "M", "pid": process, "tid": thread, "args": {"name": name}})
 }
 
-const fn place_of(who: Waiter) -> (u32, u32) {
+const fn place_of(who: StallSite) -> (u32, u32) {
     match who {
-        Waiter::Core(number) => (CORES, number),
-        Waiter::Engine(card) => (ENGINES, card),
+        StallSite::Core(number) => (CORES, number),
+        StallSite::Engine(card) => (ENGINES, card),
     }
 }
 
@@ -136,8 +136,8 @@ fn flows(events: &mut Vec<Value>, frames: &[Frame]) {
 const fn colour(cause: Cause) -> &'static str {
     match cause {
         Cause::Issue | Cause::Driver | Cause::Runtime => "thread_state_running",
-        Cause::StrongOrder | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
-        Cause::Buffers | Cause::Tag | Cause::Replay | Cause::Descriptor => "bad",
+        Cause::StrongOrdering | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
+        Cause::WcBuffers | Cause::Tag | Cause::Replay | Cause::Descriptor => "bad",
         Cause::RootComplex | Cause::Translation | Cause::Flush => "yellow",
         Cause::LinkBusy => "good",
         Cause::Credit => "olive",

@@ -18,20 +18,20 @@ mod ats;
 mod carried;
 mod faults;
 mod inject;
-mod lending;
 mod links;
+mod mapping;
 mod moved;
 mod peers;
 mod queues;
+mod quiesce;
 mod relay;
 mod root;
 mod runtime;
-mod settle;
 mod steady;
 
 pub use carried::Carried;
 pub use faults::{CutOff, Withheld};
-pub use lending::Invalidating;
+pub use mapping::Invalidating;
 
 use crate::engine::{Schedule, Slab, Slot, Wire};
 use crate::noticed::{Noticed, PortLimit};
@@ -40,7 +40,6 @@ use crate::part::core::{Core, Seen};
 use crate::part::credit::Cost;
 use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::endpoint::{Accepted, Endpoint, Region};
-use crate::part::intake::Intake;
 use crate::part::iommu::{self, Iommu};
 use crate::part::job::Job;
 use crate::part::last_level_cache::LastLevelCache;
@@ -48,6 +47,7 @@ use crate::part::link::{Crossed, Transmitter};
 use crate::part::memory::Memory;
 use crate::part::peer_forwarder::{self, PeerForwarder};
 use crate::part::program::{self, Program};
+use crate::part::rc_ingress::RcIngress;
 use crate::part::root_complex::{self, RootComplex};
 use crate::part::root_port::RootPort;
 use crate::part::route::Routes;
@@ -55,7 +55,7 @@ use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::{self, End, Topology};
-use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, Trace, Transfer, Verb, Waiter, WriteRead, Writer};
+use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, StallSite, Trace, Transfer, Verb, WriteRead, Writer};
 use lanemark_platform::Platform;
 use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
@@ -122,7 +122,7 @@ pub struct Board {
     roots: Vec<Root>,
     root_routes: Routes,
     peers: PeerForwarder,
-    intake: Intake,
+    ingress: RcIngress,
     iommu: Option<Iommu>,
     /// What is lent to devices, and which lines of it are in the last-level cache.
     memory: Memory,
@@ -140,7 +140,7 @@ pub struct Board {
     /// The direction that leaves each endpoint.
     endpoint_up: Vec<usize>,
     /// Bus addresses of the lent memory, and of each card's BARs.
-    lent_at: u64,
+    mapped_at: u64,
     bars_at: Vec<[u64; 6]>,
     program: program::Spec,
     /// Which core called the driver of each card's channels last, and behind them, which launched its kernels.
@@ -209,7 +209,7 @@ impl Board {
             }),
             waiting_requests: 0,
             peers: PeerForwarder::new(peers_of(platform), root_ports.len()),
-            intake: Intake::new(platform.root_complex.request_ns.value, root_ports.len()),
+            ingress: RcIngress::new(platform.root_complex.request_ns.value, root_ports.len()),
             iommu: iommu::Spec::of(platform).map(|spec| Iommu::new(spec, root_ports.len())),
             roots: root_ports.into_iter().map(|port| Root { port, upstream: Wire::default() }).collect(),
             root_routes,
@@ -223,7 +223,7 @@ impl Board {
             switch_ports,
             endpoints,
             endpoint_up,
-            lent_at: platform.memory.as_ref().map_or(0, |memory| memory.address_bytes.value),
+            mapped_at: platform.memory.as_ref().map_or(0, |memory| memory.address_bytes.value),
             bars_at,
             program: program::Spec::new(platform),
             callers: vec![vec![0; platform.channels() as usize + 1]; platform.cards() as usize],
@@ -294,7 +294,7 @@ impl Board {
             self.fill_cache(&call.transfer);
             let card = call.transfer.card as usize;
             let endpoint = self.endpoints.get_mut(card);
-            let armed = endpoint.and_then(|card| card.arm(self.now, call, self.lent_at, passes, first_pass));
+            let armed = endpoint.and_then(|card| card.arm(self.now, call, self.mapped_at, passes, first_pass));
             if let Some(done) = armed {
                 self.callers[card][call.channel as usize] = number;
                 program = program.with_calls_from(done);
@@ -357,7 +357,7 @@ impl Board {
     /// A job of which nothing may begin.
     fn job_of(&self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<Job, &'static str> {
         let base = match transfer.partner {
-            Partner::Host => self.lent_at,
+            Partner::Host => self.mapped_at,
             Partner::Peer { card, bar } => {
                 let bars = self.bars_at.get(card as usize).ok_or("there is no such peer")?;
                 *bars.get(usize::from(bar)).ok_or("a peer has BARs 0 to 5")?
@@ -406,8 +406,8 @@ impl Board {
 
     /// Bus address of what is lent to devices.
     #[must_use]
-    pub fn lent_at(&self) -> u64 {
-        self.lent_at
+    pub fn mapped_at(&self) -> u64 {
+        self.mapped_at
     }
 
     /// Ends every lane and every transfer where it is and lets what is under way arrive.
@@ -483,7 +483,7 @@ impl Board {
     /// that nobody waits for too.
     pub fn take_trace(&mut self) -> Trace {
         self.hear_all();
-        self.settle();
+        self.quiesce();
         let watched = self.directions.iter_mut().enumerate().filter_map(|(number, direction)| {
             let (watch, on_line) = direction.transmitter.take_watched()?;
             Some((number, watch, on_line))
@@ -534,8 +534,8 @@ impl Board {
     }
 
     /// Lets the caches of all cores hold what these share with devices, as on a board that is new.
-    pub fn forget_shared(&mut self) {
-        self.cores.iter_mut().for_each(Core::forget_shared);
+    pub fn invalidate_shared(&mut self) {
+        self.cores.iter_mut().for_each(Core::invalidate_shared);
     }
 
     /// Whether nothing is under way anywhere.
@@ -574,7 +574,7 @@ impl Board {
             Port::Return(port) => self.receive_completion(port),
             Port::Completions => self.complete(),
             Port::Peers => self.take_peers(),
-            Port::Intake => self.take_in(),
+            Port::RcIngress => self.take_in(),
             Port::Iommu => self.translate(),
             Port::Accept(card) => self.accept(card),
             Port::Issue(card) => self.issue(card),
@@ -604,7 +604,7 @@ impl Board {
     #[cold]
     fn observe_core(&mut self, number: usize, before: &[Ticks; Cause::ALL.len()]) {
         if let Some(observer) = &mut self.observer {
-            observer.waited(Waiter::Core(number as u32), self.now, before, &self.cores[number].waits);
+            observer.waited(StallSite::Core(number as u32), self.now, before, &self.cores[number].waits);
         }
     }
 
@@ -647,7 +647,7 @@ impl Board {
 
     #[inline(never)]
     fn accept(&mut self, card: usize) {
-        let mut accepted = Accepted::NOTHING;
+        let mut accepted = Accepted::INVALID;
         let is_accepted = self.endpoints[card].accept(self.now, &mut self.slab, &mut accepted);
         let due = self.endpoints[card].accept_due().max(self.now);
         self.set(Port::Accept(card), due);
@@ -698,10 +698,10 @@ impl Board {
     fn issue(&mut self, card: usize) {
         let up = self.endpoint_up[card];
         let waits = self.observer.as_ref().and_then(|_| Some(self.engine(card)?.waits));
-        let mut made = Made::NOTHING;
+        let mut made = Made::INVALID;
         let is_made = self.endpoints[card].issue(self.now, &mut self.slab, &mut made);
         if let (Some(before), Some(engine), Some(observer)) = (waits, &self.endpoints[card].dma, &mut self.observer) {
-            observer.waited(Waiter::Engine(card as u32), self.now, &before, &engine.waits);
+            observer.waited(StallSite::Engine(card as u32), self.now, &before, &engine.waits);
         }
         if is_made {
             self.offer(up, endpoint_input::ENGINE + made.channel, made.at, made.tlp);

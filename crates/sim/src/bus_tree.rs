@@ -190,7 +190,7 @@ impl BusTree {
     pub fn program(&mut self, function: FunctionId) -> Result<(), BusTreeError> {
         let (place, card) = self.card(function)?;
         self.board.reprogram(&self.platform, card)?;
-        self.seats[place].forget();
+        self.seats[place].invalidate();
         self.log();
         Ok(())
     }

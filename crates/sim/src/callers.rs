@@ -3,7 +3,7 @@
 
 use crate::board::Board;
 use crate::part::core::Core;
-use lanemark_machine::{DmaCall, Moved, Op, Plan, Together};
+use lanemark_machine::{BytesMoved, Concurrent, DmaCall, Op, Plan};
 use lanemark_units::Ticks;
 
 /// What is watched of the lanes of a plan while they run; nothing unless each is a call for a card's transfers.
@@ -49,12 +49,12 @@ impl Callers {
     }
 
     /// What came out, when all are done.
-    pub(crate) fn ended(&self, board: &Board, start: Ticks) -> Option<Together> {
+    pub(crate) fn ended(&self, board: &Board, start: Ticks) -> Option<Concurrent> {
         // Whoever was done first may have been at its last instruction when the last of them was.
         let (common, bytes) = self.first.clone().or_else(|| Some((self.first_done(board)?, self.moved(board))))?;
         let each = self.lanes.iter().zip(self.moved(board)).zip(&bytes).map(|(((core, _), bytes), common_bytes)| {
-            Moved { delivered: board.core(*core).issued_at().since(start), bytes, common_bytes: *common_bytes }
+            BytesMoved { delivered: board.core(*core).issued_at().since(start), bytes, common_bytes: *common_bytes }
         });
-        Some(Together { common: common.since(start), each: each.collect() })
+        Some(Concurrent { common: common.since(start), each: each.collect() })
     }
 }

@@ -13,7 +13,7 @@
 //! [`Domain`](lanemark_dma::Domain), which programs its page directory by the stores of a processor (`lending.rs`).
 //!
 //! ```
-//! use lanemark_dma::{Buffer, Domain, Invalidation, Lend, Permission, Ranges, Space, Turn};
+//! use lanemark_dma::{Buffer, Domain, Invalidation, MapUnmap, Permission, Ranges, Space, Turn};
 //! use lanemark_sim::coherent_board::{CoherentBoard, Spec};
 //! use lanemark_units::{HostVirt, Ticks};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,7 +24,7 @@
 //!
 //! domain.backend_mut().store(1, HostVirt(0x5000), b"a line of processor 1, not written")?;
 //! let buffer = Buffer::new(HostVirt(0x5000), 64);
-//! let mapping = domain.map(&mut buffer.clone(), Lend::new(disk, Permission::Read), Ticks::ZERO)?;
+//! let mapping = domain.map(&mut buffer.clone(), MapUnmap::new(disk, Permission::Read), Ticks::ZERO)?;
 //! let mut seen = [0; 64];
 //! domain.backend_mut().device_read(0, mapping.iova(), &mut seen)?;
 //! assert_eq!(&seen[..34], b"a line of processor 1, not written");
@@ -34,7 +34,7 @@
 //! ```
 
 mod access;
-mod lending;
+mod mapping;
 mod spec;
 
 pub use access::{Answer, NoAccess, Request, Ticket};
@@ -214,7 +214,7 @@ impl CoherentBoard {
         } else {
             self.look(port);
         }
-        self.settle();
+        self.arbitrate();
     }
 
     fn want(&mut self, master: usize) -> Want {
@@ -313,7 +313,7 @@ impl CoherentBoard {
     }
 
     /// After every event: who waited for the adapter and need no longer, who has the bus, and what has ended.
-    fn settle(&mut self) {
+    fn arbitrate(&mut self) {
         let owner = self.adapter.is_locked().then_some(self.adapter_port());
         self.bus.lock(owner);
         let mut still = Vec::new();

@@ -20,9 +20,9 @@ use crate::part::link::Crossed;
 use crate::part::program::stored_bytes;
 use crate::steady::Search;
 use lanemark_machine::{
-    Cause, Confirmed, Direction, DmaCall, Facts, Lane, LinkUse, Machine, MachineError, Mishap, Moved, OnChannels, Op,
-    Order, Partner, Pattern, Placement, Plan, Region, Sample, Samples, Span, Steady, Together, Trace, Traffic,
-    Transfer, Unsupported, Verb, Wait, WriteRead,
+    BytesMoved, Cause, Concurrent, Confirmed, Direction, DmaCall, Facts, InjectedFault, Lane, LinkUse, Machine,
+    MachineError, OnChannels, Op, Order, Partner, Pattern, Placement, Plan, Region, Sample, Samples, Span, Steady,
+    Trace, Traffic, Transfer, Unsupported, Verb, Wait, WriteRead,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::Ticks;
@@ -51,7 +51,7 @@ pub struct SimulatedMachine {
     /// Passes of the last run.
     passes_of_last_run: u64,
     /// What several cards moved in the last sample.
-    together: Option<Together>,
+    together: Option<Concurrent>,
     /// What links had carried when the first of them was done.
     carried: Option<Vec<Carried>>,
     interrupted: Option<Arc<AtomicBool>>,
@@ -225,12 +225,12 @@ impl SimulatedMachine {
                 return Err(MachineError::Device { machine: self.facts.name.clone(), what });
             }
         }
-        let together = common.map(|(common, bytes)| Together {
+        let together = common.map(|(common, bytes)| Concurrent {
             common: common.since(start),
             each: (moving.iter().zip(all).zip(bytes))
                 .map(|((transfer, bytes), common_bytes)| {
                     let delivered = self.board.moved(transfer).1.since(start);
-                    Moved { delivered, bytes, common_bytes }
+                    BytesMoved { delivered, bytes, common_bytes }
                 })
                 .collect(),
         });
@@ -253,7 +253,7 @@ impl SimulatedMachine {
 
     /// Runs the lanes `passes` times; then everything gathered leaves and is accepted.
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
-        self.board.settle();
+        self.board.quiesce();
         let remote = self.platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.remote_ns.value);
         self.board.find_memory(plan.memory, remote);
         if let Some(relay) = relay::relay(plan) {
@@ -366,7 +366,7 @@ impl SimulatedMachine {
                 }
                 (Verb::Store, Partner::Host) => {
                     self.board.memory_mut().read(offset, &mut found);
-                    stored_bytes(self.board.lent_at() + offset, self.passes_done - 1, &mut meant);
+                    stored_bytes(self.board.mapped_at() + offset, self.passes_done - 1, &mut meant);
                 }
                 (Verb::Store, Partner::Peer { card, bar }) => {
                     let (name, within) = self.storage(bar, offset, bytes)?;
@@ -555,8 +555,8 @@ impl Machine for SimulatedMachine {
         done
     }
 
-    fn mishaps(&self) -> Vec<Mishap> {
-        self.board.mishaps(&self.platform)
+    fn injected_faults(&self) -> Vec<InjectedFault> {
+        self.board.injected_faults(&self.platform)
     }
 }
 
@@ -597,7 +597,7 @@ impl SimulatedMachine {
     fn run_samples(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         samples.clear();
         self.steady = None;
-        self.board.forget_shared();
+        self.board.invalidate_shared();
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         let mut traffic = Traffic::default();
         let core = plan.lanes[0].core;
@@ -616,7 +616,7 @@ impl SimulatedMachine {
                 self.run_passes(plan, plan.warmup_passes)?;
             }
             // What is still owed of the sample before is not of this one.
-            self.board.settle();
+            self.board.quiesce();
             self.observe()?;
             let (before, unused) = (self.crossed(plan), self.board.carried());
             let repaired = self.corrected();

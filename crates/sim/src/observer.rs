@@ -14,7 +14,7 @@ use crate::part::link::Sent;
 use crate::ports::root_input;
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::End;
-use lanemark_machine::{Cause, Direction, Dllp, DllpKind, Frame, Trace, Untraced, Waited, Waiter};
+use lanemark_machine::{Cause, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use lanemark_wire::{FunctionId, Header};
@@ -54,7 +54,7 @@ pub(crate) struct Observer {
     frames: VecDeque<Frame>,
     bytes: usize,
     waits: VecDeque<Waited>,
-    dropped: Untraced,
+    dropped: TraceGap,
     /// How many requests there were.
     requests: u64,
     /// The numbers of reads by requester and tag, and of writes by where their payload is.
@@ -98,7 +98,7 @@ impl Observer {
             frames: VecDeque::new(),
             bytes: 0,
             waits: VecDeque::new(),
-            dropped: Untraced::default(),
+            dropped: TraceGap::default(),
             requests: 0,
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
@@ -182,7 +182,7 @@ impl Observer {
     /// begins then.
     pub(crate) fn waited(
         &mut self,
-        who: Waiter,
+        who: StallSite,
         now: Ticks,
         before: &[Ticks; Cause::ALL.len()],
         after: &[Ticks; Cause::ALL.len()],

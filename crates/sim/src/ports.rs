@@ -19,7 +19,7 @@ pub(crate) enum Port {
     /// What comes up for reads of peers that the root complex makes.
     Peers,
     /// What comes up to a root complex that takes one request at a time.
-    Intake,
+    RcIngress,
     /// What waits for its translation.
     Iommu,
     /// The receive buffer of an endpoint.
@@ -46,7 +46,7 @@ pub(crate) struct Places {
     root_ports: usize,
     completions: usize,
     peers: usize,
-    intake: usize,
+    ingress: usize,
     iommu: usize,
     endpoints: usize,
     regions: usize,
@@ -79,8 +79,8 @@ impl Places {
         table.push(Port::Completions);
         let peers = table.len();
         table.push(Port::Peers);
-        let intake = table.len();
-        table.push(Port::Intake);
+        let ingress = table.len();
+        table.push(Port::RcIngress);
         let iommu = table.len();
         table.push(Port::Iommu);
         let at_endpoints = table.len();
@@ -94,7 +94,7 @@ impl Places {
         let endpoints = at_endpoints;
         let root_ports = at_root;
         let places =
-            Places { requests, send, root_ports, completions, peers, intake, iommu, endpoints, regions, timeouts };
+            Places { requests, send, root_ports, completions, peers, ingress, iommu, endpoints, regions, timeouts };
         (places, table)
     }
 
@@ -111,7 +111,7 @@ impl Places {
             Port::Return(port) => self.root_ports + OF_ROOT_PORT * port + 2,
             Port::Completions => self.completions,
             Port::Peers => self.peers,
-            Port::Intake => self.intake,
+            Port::RcIngress => self.ingress,
             Port::Iommu => self.iommu,
             Port::Accept(card) => of_endpoint(card),
             Port::Issue(card) => of_endpoint(card) + 1,

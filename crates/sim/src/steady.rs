@@ -95,7 +95,7 @@ impl Search {
 
     /// From now on the longest job says when to look, if that pays.
     fn follow_longest(&mut self, board: &Board) {
-        self.forget();
+        self.invalidate();
         self.next = u64::MAX;
         let legs = board.legs();
         let Some(longest) = legs.iter().max_by_key(|leg| leg.left()) else { return };
@@ -108,7 +108,7 @@ impl Search {
         self.look_after(board, 1);
     }
 
-    fn forget(&mut self) {
+    fn invalidate(&mut self) {
         self.remembered = Vec::new();
         self.words = 0;
     }
@@ -146,7 +146,7 @@ impl Search {
             }
         }
         if self.looks >= MOST_LOOKS {
-            self.forget();
+            self.invalidate();
             self.next = u64::MAX;
             return;
         }
@@ -161,7 +161,7 @@ impl Search {
         }
         self.words += state.words();
         if self.words > MOST_WORDS {
-            self.forget();
+            self.invalidate();
         }
         self.remembered.push(state);
         self.to_remember -= 1;

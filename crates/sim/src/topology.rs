@@ -201,7 +201,7 @@ impl Builder<'_> {
         let (wires, down, end, inputs_up, first_served) = match below {
             Below::Switch(number) => {
                 let spec = &self.platform.switches[number];
-                let wires = wires(spec.generation.value, spec.width_lanes.value, spec.one_way_ns.value)?;
+                let wires = wires(spec.generation.value, spec.width_lanes.value, spec.link_latency_ns.value)?;
                 let ports = self.below(&spec.name).len() + 1;
                 (
                     wires,
@@ -212,8 +212,8 @@ impl Builder<'_> {
                 )
             }
             Below::Endpoint(number) => {
-                let Link { generation, width_lanes, one_way_ns, .. } = &self.platform.link;
-                let wires = wires(generation.value, width_lanes.value, one_way_ns.value)?;
+                let Link { generation, width_lanes, latency_ns, .. } = &self.platform.link;
+                let wires = wires(generation.value, width_lanes.value, latency_ns.value)?;
                 let end = End::Endpoint(number);
                 let channels = self.platform.dma.as_ref().map_or(1, |dma| dma.channels.value as usize);
                 let inputs = endpoint_input::ENGINE + channels + usize::from(self.platform.runtime.is_some());
@@ -229,7 +229,7 @@ impl Builder<'_> {
             below: self.name_of(below),
         };
         let mps = Mps::new(self.platform.mps_bytes_across(ends)).ok_or("its maximum payload is unknown")?;
-        let dllp_patience = ack_latency_limit(generation, lanes, mps);
+        let ack_latency_limit = ack_latency_limit(generation, lanes, mps);
         let replay_tlps = match self.platform.link.replay_tlps.value {
             tlps if tlps > 0 && generation != Generation::Gen6 => tlps,
             _ => Pool::INFINITE.header,
@@ -240,10 +240,10 @@ impl Builder<'_> {
             latency,
             credits: down,
             start_dw: 1,
-            dllp_patience,
+            ack_latency_limit,
             mps_bytes: mps.bytes(),
             replay_tlps,
-            passing: self.platform.link.passing.value,
+            ordering: self.platform.link.ordering.value,
             skp: skp_ticks(generation)
                 .filter(|_| self.platform.link.skp.value)
                 .map(|(interval, time)| Skp { interval, time }),
@@ -255,7 +255,7 @@ impl Builder<'_> {
         let credits = self.credits_of(above);
         let start_dw = match below {
             Below::Switch(_) => 1,
-            Below::Endpoint(_) => u64::from(self.platform.link.start_bytes.value / 4),
+            Below::Endpoint(_) => u64::from(self.platform.link.tlp_alignment_bytes.value / 4),
         };
         let up =
             link::Spec { credits, start_dw, inputs: inputs_up, first_served, number: down.number + 1, ..down.clone() };

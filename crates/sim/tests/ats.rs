@@ -1,6 +1,6 @@
 //! Does a device that keeps translations ask for each once, go where they lead, and forget them before anybody is told that it has?
 
-use lanemark_dma::{Backend, Buffer, Device, Domain, Invalidation, IovaRange, Lend, Mapping, Permission, Purge};
+use lanemark_dma::{Backend, Buffer, Device, Domain, Invalidation, IovaRange, MapRequest, Mapping, Permission, Purge};
 use lanemark_dma::{Ranges, Space, Stale};
 use lanemark_machine::{
     Cause, Completion, Descriptors, Direction, DmaCall, Frame, Lane, Machine, MachineError, OnChannels, Op, Partner,
@@ -31,7 +31,7 @@ fn platform(set: &[(&str, &str)]) -> Platform {
 
 fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board> {
     let mut board = Board::new(platform).unwrap();
-    board.lend_nothing().unwrap();
+    board.map_nothing().unwrap();
     let ranges = Ranges::of_pages(Space::of_device(32).unwrap(), 16).unwrap();
     let mut domain = Domain::new("test", ranges, board, policy).unwrap();
     domain.attach("card").unwrap();
@@ -40,14 +40,14 @@ fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board>
 
 /// Lends so many pages of the host from this one on.
 fn lend(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
-    let at = domain.backend().lent_at() + page * PAGE;
+    let at = domain.backend().mapped_at() + page * PAGE;
     let now = domain.backend().now();
-    domain.map(&mut Buffer::new(HostPhys(at), pages * PAGE), Lend::new(Device(0), permission), now).unwrap()
+    domain.map(&mut Buffer::new(HostPhys(at), pages * PAGE), MapRequest::new(Device(0), permission), now).unwrap()
 }
 
 fn whole(verb: Verb, bytes: u64) -> Transfer {
     let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, under_way: None }
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, outstanding: None }
 }
 
 /// A card moves so many bytes at an address, and everything comes to its end; how many arrived.
@@ -223,9 +223,9 @@ fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes
 #[test]
 fn nothing_that_is_taken_back_is_reached_by_what_a_device_knew_of_it() {
     let mut board = Board::new(&platform(&[])).unwrap();
-    let there = Iova(board.lent_at());
+    let there = Iova(board.mapped_at());
     assert_eq!(moves(&mut board, Verb::Store, there, 64), 64);
-    board.lend_nothing().unwrap();
+    board.map_nothing().unwrap();
     let before = memory(&mut board);
     assert_eq!(moves(&mut board, Verb::Store, there, 64), 0);
     assert_eq!(memory(&mut board), before);
@@ -238,7 +238,7 @@ fn a_read_whose_page_is_asked_for_takes_as_much_longer_as_the_answer_does() {
     let latencies = |entries| {
         // Each page two times, and more of them than there is room for.
         let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Strided(PAGE / 2) };
-        let read = Transfer { count: 32, window, under_way: Some(1), ..whole(Verb::Load, 64) };
+        let read = Transfer { count: 32, window, outstanding: Some(1), ..whole(Verb::Load, 64) };
         let mut samples = Samples::wanted(1);
         let mut machine = SimulatedMachine::new(&platform(&[("dma.ats_entries", entries)])).unwrap();
         let plan = Plan { warmup_passes: 2, ..Plan::on_one_core(vec![Op::Transfer(read)], 1) };
@@ -261,9 +261,9 @@ fn a_read_whose_page_is_asked_for_takes_as_much_longer_as_the_answer_does() {
 fn a_request_that_comes_translated_is_taken_only_of_a_device_with_ats() {
     for (entries, reaches) in [("8", true), ("0", false)] {
         let mut board = Board::new(&platform(&[("dma.ats_entries", entries)])).unwrap();
-        board.lend_nothing().unwrap();
+        board.map_nothing().unwrap();
         let before = memory(&mut board);
-        let (address, length_dw, first_be, last_be) = span(board.lent_at() + 3 * PAGE, 4);
+        let (address, length_dw, first_be, last_be) = span(board.mapped_at() + 3 * PAGE, 4);
         let payload = board.payload(&[0xaa; 4]);
         let at = AddressType::Translated;
         let of_card = Tlp { requester: CARD, payload, at, ..Tlp::of(TlpKind::MWr) };
@@ -301,7 +301,7 @@ fn until_it_is_told_to_forget_a_device_reaches_a_page_that_is_unmapped_and_not_a
 fn an_invalidation_ends_behind_the_writes_and_reads_of_devices_that_used_it_and_no_byte_comes_after_it() {
     for (verb, set) in [
         (Verb::Store, &[("memory.write_tlp_ns", "50")][..]),
-        (Verb::Store, &[("link.one_way_ns", "3000"), ("root_complex.posted_header_credits", "8")]),
+        (Verb::Store, &[("link.latency_ns", "3000"), ("root_complex.posted_header_credits", "8")]),
         (Verb::Store, &[("dma.relaxed_ordering", "true"), ("root_complex.posted_header_credits", "4")]),
         (Verb::Load, &[("memory.read_ns", "5000")]),
         (Verb::Load, &[("root_complex.nonposted_header_credits", "1"), ("memory.read_request_ns", "100")]),
@@ -351,7 +351,7 @@ fn a_device_goes_on_with_other_pages_while_it_forgets_one() {
 #[test]
 fn a_device_that_does_not_answer_makes_an_error_that_names_it_and_its_page_is_not_handed_out_again() {
     // Nothing reads: the first that it could not answer is the Invalidate Request.
-    let platform = platform(&[]).with_fault("stuck@card:1".parse().unwrap()).unwrap();
+    let platform = platform(&[]).with_fault("no_completion@card:1".parse().unwrap()).unwrap();
     let mut domain = domain_on(&platform, Invalidation::Strict);
     let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
     let at = stuck.iova();
@@ -361,7 +361,7 @@ fn a_device_that_does_not_answer_makes_an_error_that_names_it_and_its_page_is_no
     assert!(error.contains("no Invalidate Completion of card after 1000000000 ns"), "{error}");
     let now = domain.backend().now();
     assert_ne!(lend(&mut domain, 2, 1, Permission::ReadWrite).iova(), at, "{now:?}");
-    assert_eq!(domain.backend().mishaps(&platform)[0].because_not, None);
+    assert_eq!(domain.backend().injected_faults(&platform)[0].because_not, None);
     // After a reset it knows nothing, and the command ends.
     let board = domain.backend_mut();
     board.reset(&platform).unwrap();
@@ -376,9 +376,9 @@ fn a_device_that_does_not_answer_makes_an_error_that_names_it_and_its_page_is_no
 fn faults_that_meet_a_question_or_its_answer_are_told_and_everybody_goes_on() {
     for fault in [
         "unmapped@root/card:1",
-        "unsupported@root/card:1",
-        "abort@root/card:1",
-        "stuck@root/card:1",
+        "unsupported_request@root/card:1",
+        "completer_abort@root/card:1",
+        "no_completion@root/card:1",
         "poisoned@card:1",
         "ecrc@card:1",
         "ecrc@root/card:1",
@@ -407,7 +407,7 @@ fn a_fault_of_what_is_looked_up_counts_nothing_that_came_translated_and_says_so(
         let mut machine = SimulatedMachine::new(&platform).unwrap();
         let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Store, 2 * PAGE))], 1);
         machine.run(&plan, &mut Samples::wanted(1)).unwrap();
-        let said = machine.board_mut().mishaps(&platform).remove(0).because_not.unwrap();
+        let said = machine.board_mut().injected_faults(&platform).remove(0).because_not.unwrap();
         assert!(said.starts_with(came), "{said}");
     }
 }
@@ -434,7 +434,7 @@ fn a_trace_has_questions_answers_and_what_was_translated() {
             Some((frame.request, TranslationEntry::from_bytes(data.try_into().ok()?)))
         })
         .collect();
-    let at = machine.board_mut().lent_at();
+    let at = machine.board_mut().mapped_at();
     let leads = |page| AddressRange::new(at + page * PAGE, 12);
     let said: Vec<AddressRange> = answers.iter().map(|(_, entry)| entry.leads_to).collect();
     assert_eq!(said, [leads(0), leads(1)]);

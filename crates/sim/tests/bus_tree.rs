@@ -48,7 +48,7 @@ fn mask(tree: &mut BusTree, port: FunctionId) {
 
 #[test]
 fn a_broken_card_answers_again_when_it_was_masked_removed_programmed_and_found_and_is_where_it_was() {
-    for fault in ["stuck@card", "removed@card", "link_down@card", "no_credits@card"] {
+    for fault in ["no_completion@card", "surprise_removal@card", "link_down@card", "credit_starvation@card"] {
         let mut tree = broken(&[fault]);
         let (port, card, before) = (at(&tree, PORT), at(&broken(&[]), CARD), bars(&broken(&[])));
         assert_eq!(tree.load(card).unwrap().bytes, None, "{fault}");
@@ -106,7 +106,7 @@ fn a_status_bit_is_cleared_by_a_one_and_by_nothing_else() {
 
 #[test]
 fn a_card_that_was_not_found_again_decodes_no_address_and_says_nothing_of_it() {
-    let mut tree = broken(&["stuck@card"]);
+    let mut tree = broken(&["no_completion@card"]);
     let card = at(&tree, CARD);
     assert_eq!(tree.load(card).unwrap().bytes, None);
     tree.remove(card).unwrap();
@@ -121,7 +121,7 @@ fn a_card_that_was_not_found_again_decodes_no_address_and_says_nothing_of_it() {
 
 #[test]
 fn a_card_that_was_not_programmed_is_as_broken_as_before() {
-    for (fault, is_found) in [("stuck@card", true), ("removed@card", false)] {
+    for (fault, is_found) in [("no_completion@card", true), ("surprise_removal@card", false)] {
         let mut tree = broken(&[fault]);
         let card = at(&tree, CARD);
         assert_eq!(tree.load(card).unwrap().bytes, None);
@@ -160,7 +160,7 @@ fn masks_of_a_card_are_lost_when_it_is_programmed_and_those_of_its_port_are_kept
 
 #[test]
 fn a_card_whose_link_is_down_reads_as_all_ones_and_its_port_says_that_the_link_is_down() {
-    let tree = broken(&["removed@card"]);
+    let tree = broken(&["surprise_removal@card"]);
     let functions = tree.functions();
     assert!(functions[1].bytes.iter().all(|byte| *byte == 0xff));
     assert_eq!(ConfigSpace::new(&functions[0].bytes).pcie().unwrap().link_active(), Ok(Some(false)));
@@ -181,7 +181,7 @@ fn a_bridge_is_not_removed_and_a_bus_that_is_none_is_not_scanned() {
 #[test]
 fn a_card_beside_the_one_that_is_programmed_keeps_its_fault() {
     let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
-    let platform = ["stuck@fpga0", "stuck@fpga1"]
+    let platform = ["no_completion@fpga0", "no_completion@fpga1"]
         .into_iter()
         .fold(rosta, |platform, fault| platform.with_fault(fault.parse().unwrap()).unwrap());
     let mut tree = BusTree::new(&platform).unwrap();

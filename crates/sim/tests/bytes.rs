@@ -124,7 +124,7 @@ fn a_store_of_one_byte_changes_one_byte() {
     let mut stage = stage::Stage::new();
     let before = stage.device("sram", 0, 16);
     stage.run(vec![stage::stream(Verb::Store, Access::Plain(Width::B1), stage::span("sram", MemoryType::Uc, 7, 1))]);
-    stage.settle();
+    stage.quiesce();
     let after = stage.device("sram", 0, 16);
     assert_eq!((&after[..7], &after[8..]), (&before[..7], &before[8..]));
     assert_eq!(after[7..8], stage.stored("sram", 7, 1));

@@ -18,7 +18,7 @@ const UC: Descriptors = Descriptors::Written(MemoryType::Uc);
 fn call(bytes: u64) -> DmaCall {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
     let partner = Partner::Host;
-    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes, count: 1, window, outstanding: None };
     DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors: UC, completion: Completion::Flag }
 }
 
@@ -218,7 +218,7 @@ fn what_no_driver_does_is_refused_with_the_reason() {
         (moves(Transfer { card: 1, ..good.transfer }), "there is no card 1"),
         (moves(Transfer { partner: peer, ..good.transfer }), "no peer"),
         (moves(Transfer { bytes: 0, ..good.transfer }), "moves nothing"),
-        (moves(Transfer { under_way: Some(1), ..good.transfer }), "the next call comes when it is over"),
+        (moves(Transfer { outstanding: Some(1), ..good.transfer }), "the next call comes when it is over"),
         (moves(Transfer { bytes: (1 << 20) - 16384 + 1, ..good.transfer }), "reach beyond memory that is lent"),
         (DmaCall { descriptors: Descriptors::Written(MemoryType::Wb), ..good }, "UC or WC"),
     ] {
@@ -279,7 +279,7 @@ fn a_page_that_cannot_be_pinned_ends_its_call_with_nothing_moved_and_the_next_ca
                 );
                 assert_eq!((error.arrived[0].bytes, error.arrived[0].wanted_bytes), (8192, Some(3 * 8192)));
                 let board = machine.board_mut();
-                assert_eq!(error.address, Some(board.lent_at() + 3 * 4096));
+                assert_eq!(error.address, Some(board.mapped_at() + 3 * 4096));
                 let mut found = vec![0; 2 * 8192];
                 board.memory_mut().read(8192, &mut found);
                 assert!(
@@ -301,10 +301,10 @@ fn a_page_that_was_never_to_be_pinned_is_told_of_as_a_fault_that_did_not_happen(
     let Op::Dma(call) = &mut plan.lanes[0].body[0] else { panic!() };
     call.transfer.count = 1;
     machine.run(&plan, &mut Samples::wanted(1)).unwrap();
-    let not = machine.mishaps()[0].because_not.clone().unwrap();
+    let not = machine.injected_faults()[0].because_not.clone().unwrap();
     assert!(not.starts_with("no core pinned more than 2 pages for card until all was over at "), "{not}");
     // Two more, and the last of them is the fourth.
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
     assert!(error.contains("page 2 of a buffer of 2"), "{error}");
-    assert_eq!(machine.mishaps()[0].because_not, None);
+    assert_eq!(machine.injected_faults()[0].because_not, None);
 }

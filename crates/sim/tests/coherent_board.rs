@@ -1,7 +1,7 @@
 //! The coherent board against plain memory: whatever processors and devices do, each sees what was written last.
 
 use lanemark_dma::{
-    Backend, Buffer, Coherence, Domain, Hints, Invalidation, Lend, Mapping, Permission, Ranges, Space, Stale,
+    Backend, Buffer, Coherence, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Space, Stale,
 };
 use lanemark_sim::CoherentBoard;
 use lanemark_sim::coherent_board::{NoAccess, Request, Spec};
@@ -26,7 +26,7 @@ fn domain(spec: Spec) -> Domain<Ranges, CoherentBoard> {
 }
 
 fn lend(domain: &mut Domain<Ranges, CoherentBoard>, at: u64, bytes: u64, hints: Hints) -> Mapping {
-    let lend = Lend::new(lanemark_dma::Device(0), Permission::ReadWrite).hints(hints);
+    let lend = MapRequest::new(lanemark_dma::Device(0), Permission::ReadWrite).hints(hints);
     domain.map(&mut Buffer::new(HostVirt(at), bytes), lend, NOW).unwrap()
 }
 
@@ -201,7 +201,7 @@ fn answers_that_nobody_takes_are_kept_up_to_a_number_and_then_nothing_more_is_as
 fn the_backend_refuses_what_is_there_already_what_is_not_and_what_lies_above_the_directory() {
     let mut board = CoherentBoard::new(small(Spec::coherent())).unwrap();
     let range = |at, len_bytes| lanemark_dma::IovaRange { at: Iova(at), len_bytes };
-    let attributes = Lend::new(lanemark_dma::Device(0), Permission::Read).attributes();
+    let attributes = MapRequest::new(lanemark_dma::Device(0), Permission::Read).attributes();
     board.map(range(0x1000, 0x2000), HostVirt(AT), attributes).unwrap();
     let error = board.map(range(0x0000, 0x2000), HostVirt(AT), attributes).unwrap_err();
     assert_eq!((error.to_string(), board.directory_entries()), ("0x1000 translates already".into(), 2));

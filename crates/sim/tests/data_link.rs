@@ -10,7 +10,7 @@ use stage::{ns, platform};
 
 fn run_on(platform: &Platform, verb: Verb, bytes: u64, count: u64) -> (Samples, SimulatedMachine) {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
-    run_transfer(platform, Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, under_way: None })
+    run_transfer(platform, Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None })
 }
 
 fn run_transfer(platform: &Platform, transfer: Transfer) -> (Samples, SimulatedMachine) {
@@ -43,7 +43,7 @@ fn a_damaged_packet_costs_its_way_there_the_nak_back_and_itself_again() {
     let one_at_a_time = |tlps_per_error: f64| {
         let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
         let (verb, partner) = (Verb::Load, Partner::Host);
-        let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 50, window, under_way: Some(1) };
+        let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 50, window, outstanding: Some(1) };
         let (samples, mut machine) =
             run_transfer(&platform("8B", &[("link.tlps_per_error", tlps_per_error)]), transfer);
         (samples.taken[0].delivered, machine.board_mut().crossed(0))
@@ -117,7 +117,7 @@ fn the_least_credits_with_traffic_both_ways_leave_nothing_behind() {
                 ("link.posted_data_credits", credits),
                 ("root_complex.posted_data_credits", credits),
                 ("link.width_lanes", width),
-                ("link.one_way_ns", 5.0),
+                ("link.latency_ns", 5.0),
                 ("link.mps_bytes", 128.0),
             ];
             let mut board = Board::new(&platform("8B", &changes)).unwrap();
@@ -130,7 +130,7 @@ fn the_least_credits_with_traffic_both_ways_leave_nothing_behind() {
                 board.inject_write(ns(random(900)), stage::bus("ddr", place * 128), &[1; 128][..=random(64) as usize]);
                 let payload = board.payload(&[2; 128]);
                 let length_dw = 2 + random(31) as u16;
-                let address = board.lent_at() + place * 128;
+                let address = board.mapped_at() + place * 128;
                 let requester = 0x8000;
                 let tlp = Tlp {
                     address,

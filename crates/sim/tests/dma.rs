@@ -14,7 +14,7 @@ use stage::{ns, offset_of, platform, tree_platform};
 /// Transfers of `bytes` bytes between card 0 and host memory.
 fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, under_way: None }
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
 }
 
 fn plan(transfers: &[Transfer]) -> Plan {
@@ -46,7 +46,7 @@ fn a_read_is_answered_in_pieces_while_a_write_came_and_merged_a_tick_before_or_a
     let completions = |write_at: Ticks, loaded: f64| {
         let platform = platform("8B", &[("memory.loaded_completion_bytes", loaded), ("link.mps_bytes", 256.0)]);
         let mut board = Board::new(&platform).unwrap();
-        let (address, requester) = (board.lent_at(), 0x8000);
+        let (address, requester) = (board.mapped_at(), 0x8000);
         let at = |length_dw, kind| Tlp { address, length_dw, first_be: 0xF, last_be: 0xF, requester, ..Tlp::of(kind) };
         let payload = board.payload(&[7; 8]);
         let mut both = [(ns(1000), at(64, TlpKind::MRd)), (write_at, Tlp { payload, ..at(2, TlpKind::MWr) })];
@@ -137,7 +137,7 @@ fn reads_go_as_many_as_there_are_tags_in_a_round_trip() {
 
 #[test]
 fn one_transfer_at_a_time_waits_for_its_round_trip() {
-    let one = Transfer { under_way: Some(1), ..transfer(Verb::Load, 64, 10) };
+    let one = Transfer { outstanding: Some(1), ..transfer(Verb::Load, 64, 10) };
     let samples = run(&platform("8B", &[]), &[one]);
     assert_eq!(samples.taken[0].delivered, ns(5510));
     assert_eq!(wait(&samples, Cause::ReadRoundTrip), ns(9 * 551));
@@ -165,7 +165,7 @@ fn a_read_behind_a_write_waits_for_it_on_the_link_and_finds_its_bytes() {
     let one = run_pairs(pairs(64, 1, 0, false));
     assert_eq!(one.taken[0].delivered, ns(20 + 18 + 551));
     let mut several = pairs(64, 10, 0, false);
-    several.write.under_way = Some(1);
+    several.write.outstanding = Some(1);
     let samples = run_pairs(several);
     assert_eq!(samples.taken[0].delivered, ns(10 * 589));
     // From each read's request, 20 behind the beginning of its write.
@@ -262,7 +262,7 @@ fn a_transfer_that_cannot_be_is_refused_before_anything_is_sent() {
         (Transfer { card: 1, ..good }, "there is no card 1"),
         (Transfer { bytes: 0, ..good }, "moves nothing"),
         (Transfer { count: 0, ..good }, "moves nothing"),
-        (Transfer { under_way: Some(0), ..good }, "moves nothing"),
+        (Transfer { outstanding: Some(0), ..good }, "moves nothing"),
         (Transfer { bytes: (1 << 20) + 1, ..good }, "reach beyond memory that is lent"),
         (Transfer { window: Window { offset: u64::MAX, ..good.window }, ..good }, "reach beyond"),
         (peer(0, 0), "is no peer"),
@@ -405,7 +405,7 @@ fn acknowledgments_and_credits_of_one_direction_take_time_of_the_other() {
 #[test]
 fn packets_start_at_the_slots_of_the_endpoints_interface() {
     let between = |slot: f64| {
-        let tree = platform("8B", &[("link.start_bytes", slot), ("memory.address_bytes", 1_048_576.0)]);
+        let tree = platform("8B", &[("link.tlp_alignment_bytes", slot), ("memory.address_bytes", 1_048_576.0)]);
         let time = |count| delivered(&tree, &transfer(Verb::Store, 4096, count));
         Ticks((time(9) - time(1)).0 / (8 * 32))
     };
@@ -424,7 +424,7 @@ fn a_descriptor_costs_once_a_page_and_once_a_transfer_and_a_peer_has_none() {
         let window = Window { offset, len: 1 << 16, pattern: Pattern::Sequential };
         let moved = Transfer { window, ..transfer(Verb::Load, bytes, count) };
         // One at a time, so that nothing hides behind anything.
-        let moved = Transfer { under_way: Some(1), ..moved };
+        let moved = Transfer { outstanding: Some(1), ..moved };
         let more = with(1_000_000.0, &moved) - with(0.0, &moved);
         assert!((more.as_ns() / 1e6 - f64::from(descriptors)).abs() < 0.01, "{moved:?}: {more:?}");
     }

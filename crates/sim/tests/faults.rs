@@ -31,7 +31,7 @@ fn machine(fault: &str) -> SimulatedMachine {
 fn moves(verb: Verb) -> Plan {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     let partner = Partner::Host;
-    let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, outstanding: None };
     Plan::on_one_core(vec![Op::Transfer(transfer)], 1)
 }
 
@@ -68,7 +68,7 @@ fn works(machine: &mut SimulatedMachine, plan: &Plan) {
 /// Which pieces of a transfer are there, each whole or not at all.
 #[track_caller]
 fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
-    let lent_at = machine.board_mut().lent_at();
+    let mapped_at = machine.board_mut().mapped_at();
     let mut found = vec![0; BYTES as usize];
     match verb {
         Verb::Store => machine.board_mut().memory_mut().read(0, &mut found),
@@ -84,7 +84,7 @@ fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
             }
         }
         if verb == Verb::Store {
-            stored_bytes(lent_at + piece * WRITE, 0, &mut meant);
+            stored_bytes(mapped_at + piece * WRITE, 0, &mut meant);
         }
         let found = &found[(piece * WRITE) as usize..][..WRITE as usize];
         assert!(found == meant || found == before, "piece {piece} is there in part");
@@ -109,15 +109,15 @@ fn logged(error: &BusError) -> Packet<Vec<u8>> {
 #[test]
 fn a_write_that_is_refused_given_up_poisoned_or_damaged_is_not_there_and_all_others_are() {
     for (kind, bit) in [
-        ("unsupported", AerError::UnsupportedRequest),
-        ("abort", AerError::CompleterAbort),
+        ("unsupported_request", AerError::UnsupportedRequest),
+        ("completer_abort", AerError::CompleterAbort),
         ("poisoned", AerError::PoisonedTlp),
         ("ecrc", AerError::Ecrc),
     ] {
         let mut machine = machine(&format!("{kind}@root/card:3"));
         let error = fails(&mut machine, &moves(Verb::Store));
         assert_eq!((error.error, error.noticed_by.as_str()), (Some(bit), "00:01.0 (root/card)"));
-        assert_eq!(error.address, Some(machine.board_mut().lent_at() + 2 * WRITE));
+        assert_eq!(error.address, Some(machine.board_mut().mapped_at() + 2 * WRITE));
         let packet = logged(&error);
         assert_eq!((packet.kind(), packet.address()), (Some(TlpKind::MWr), error.address.unwrap()));
         assert_eq!((packet.ep(), packet.td()), (kind == "poisoned", kind == "ecrc"));
@@ -153,7 +153,9 @@ fn data_that_come_poisoned_or_damaged_are_not_taken_and_the_others_of_their_read
 
 #[test]
 fn a_read_that_is_refused_or_given_up_brings_nothing_and_those_around_it_all() {
-    for (kind, bit) in [("unsupported", AerError::UnsupportedRequest), ("abort", AerError::CompleterAbort)] {
+    for (kind, bit) in
+        [("unsupported_request", AerError::UnsupportedRequest), ("completer_abort", AerError::CompleterAbort)]
+    {
         let mut machine = machine(&format!("{kind}@root/card:2"));
         let error = fails(&mut machine, &moves(Verb::Load));
         assert_eq!((error.error, error.noticed_by.as_str()), (Some(bit), "00:01.0 (root/card)"));
@@ -172,16 +174,16 @@ fn a_read_that_nobody_answers_is_given_up_when_its_time_is_over_and_not_before()
         (50_000_000, &[][..]),
         (50_000, &[("endpoint.completion_timeout_ns", 50_000.0), ("root_complex.completion_timeout_ns", 50_000.0)]),
     ] {
-        let platform = with("stuck@root/card", changes);
+        let platform = with("no_completion@root/card", changes);
         let mut machine = SimulatedMachine::new(&platform).unwrap();
         let error = fails(&mut machine, &moves(Verb::Load));
         assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::CompletionTimeout), "01:00.0 (card)"));
         assert_eq!(error.at, ns(timeout), "it was made at the start");
-        assert_eq!((logged(&error).tag(), logged(&error).address()), (0, machine.board_mut().lent_at()));
+        assert_eq!((logged(&error).tag(), logged(&error).address()), (0, machine.board_mut().mapped_at()));
         assert_eq!(arrived(&mut machine, Verb::Load), Vec::<u64>::new());
         works(&mut machine, &moves(Verb::Load));
 
-        let platform = with("stuck@card:3", changes);
+        let platform = with("no_completion@card:3", changes);
         let mut machine = SimulatedMachine::new(&platform).unwrap();
         machine.board_mut().observe_loads(0);
         let error = fails(&mut machine, &loads(64));
@@ -198,11 +200,11 @@ fn a_read_that_nobody_answers_is_given_up_when_its_time_is_over_and_not_before()
 #[test]
 fn what_a_core_loads_from_who_refuses_does_not_answer_or_is_gone_is_all_ones() {
     for fault in [
-        "unsupported@card:2",
-        "abort@card:2",
+        "unsupported_request@card:2",
+        "completer_abort@card:2",
         "ecrc@card:2",
         "poisoned@root/card:2",
-        "stuck@card:2",
+        "no_completion@card:2",
         "link_down@card:2",
     ] {
         let mut board = Board::new(&with(fault, &[])).unwrap();
@@ -221,9 +223,11 @@ fn what_a_core_loads_from_who_refuses_does_not_answer_or_is_gone_is_all_ones() {
 
 #[test]
 fn stores_of_a_core_are_there_up_to_the_one_that_is_lost() {
-    for (kind, bit) in
-        [("poisoned", AerError::PoisonedTlp), ("ecrc", AerError::Ecrc), ("unsupported", AerError::UnsupportedRequest)]
-    {
+    for (kind, bit) in [
+        ("poisoned", AerError::PoisonedTlp),
+        ("ecrc", AerError::Ecrc),
+        ("unsupported_request", AerError::UnsupportedRequest),
+    ] {
         let mut machine = machine(&format!("{kind}@card:4"));
         let error = fails(&mut machine, &stores(256));
         assert_eq!((error.error, error.address), (Some(bit), Some(stage::bus("sram", 24))));
@@ -276,7 +280,7 @@ fn a_link_that_comes_back_carries_the_next_plan_and_a_card_that_is_removed_never
     let mut back = machine("link_down@root/card:3+1ns");
     assert_eq!(fails(&mut back, &moves(Verb::Store)).error, Some(AerError::SurpriseDown));
     works(&mut back, &moves(Verb::Store));
-    let mut removed = machine("removed@card:200ns");
+    let mut removed = machine("surprise_removal@card:200ns");
     assert_eq!(fails(&mut removed, &moves(Verb::Load)).error, Some(AerError::SurpriseDown));
     for plan in [moves(Verb::Load), moves(Verb::Store), loads(8), stores(8)] {
         let error = fails(&mut removed, &plan);
@@ -307,7 +311,7 @@ fn behind_a_switch_whose_link_is_down_reads_are_refused_by_the_port_above_and_ot
 
 #[test]
 fn a_receiver_that_gives_no_credits_back_is_named_with_what_it_keeps_and_what_waits() {
-    let mut machine = machine("no_credits@card:2");
+    let mut machine = machine("credit_starvation@card:2");
     let error = fails(&mut machine, &stores(4096));
     // No timer of the specification ends it: the receiver goes on telling the same counts.
     assert_eq!((error.error, error.noticed_by.as_str()), (None, "00:01.0 (root/card)"));
@@ -323,7 +327,7 @@ fn a_receiver_that_gives_no_credits_back_is_named_with_what_it_keeps_and_what_wa
 
 #[test]
 fn writes_that_all_fit_into_a_buffer_that_nobody_empties_have_not_arrived_either() {
-    let mut machine = machine("no_credits@root/card:31");
+    let mut machine = machine("credit_starvation@root/card:31");
     let error = fails(&mut machine, &moves(Verb::Store));
     assert!(error.what.contains(": 2 posted stay in its receive buffer and 0 TLPs wait"), "{}", error.what);
     let pieces = arrived(&mut machine, Verb::Store);
@@ -333,7 +337,7 @@ fn writes_that_all_fit_into_a_buffer_that_nobody_empties_have_not_arrived_either
 
 #[test]
 fn a_plan_that_ends_before_the_completion_timeout_says_who_did_not_answer_all_the_same() {
-    let mut machine = machine("stuck@card");
+    let mut machine = machine("no_completion@card");
     let plan = Plan { timeout: ns(5000), ..loads(8) };
     let error = fails(&mut machine, &plan);
     assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::CompletionTimeout), "00:01.0 (root/card)"));
@@ -341,7 +345,7 @@ fn a_plan_that_ends_before_the_completion_timeout_says_who_did_not_answer_all_th
 
 #[test]
 fn a_fault_behind_the_last_tlp_does_not_happen() {
-    for kind in ["poisoned", "ecrc", "unsupported", "abort", "no_credits", "link_down"] {
+    for kind in ["poisoned", "ecrc", "unsupported_request", "completer_abort", "credit_starvation", "link_down"] {
         works(&mut machine(&format!("{kind}@root/card:33")), &moves(Verb::Store));
         let error = fails(&mut machine(&format!("{kind}@root/card:32")), &moves(Verb::Store));
         assert_eq!(error.arrived[0].bytes, 31 * WRITE, "{kind}");
@@ -350,9 +354,13 @@ fn a_fault_behind_the_last_tlp_does_not_happen() {
 
 #[test]
 fn the_same_fault_gives_the_same_words_every_time() {
-    for fault in
-        ["poisoned@card:3", "abort@root/card:2", "stuck@root/card:3", "no_credits@root/card:5", "removed@card:900ns"]
-    {
+    for fault in [
+        "poisoned@card:3",
+        "completer_abort@root/card:2",
+        "no_completion@root/card:3",
+        "credit_starvation@root/card:5",
+        "surprise_removal@card:900ns",
+    ] {
         for verb in [Verb::Store, Verb::Load] {
             let said = |_| {
                 let mut machine = machine(fault);
@@ -431,15 +439,18 @@ fn errors_that_links_repair_are_in_the_samples_by_port_and_those_of_a_warm_up_ar
 
 /// What is said of the only fault of a machine; empty if it has happened.
 fn missed(machine: &SimulatedMachine) -> String {
-    let [mishap] = &machine.mishaps()[..] else { panic!("one fault") };
-    mishap.because_not.clone().unwrap_or_default()
+    let [injected_fault] = &machine.injected_faults()[..] else { panic!("one fault") };
+    injected_fault.because_not.clone().unwrap_or_default()
 }
 
 #[test]
 fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happened_to() {
-    for (kind, some) in
-        [("poisoned", "TLPs with data"), ("unsupported", "requests"), ("no_credits", "TLPs"), ("link_down", "TLPs")]
-    {
+    for (kind, some) in [
+        ("poisoned", "TLPs with data"),
+        ("unsupported_request", "requests"),
+        ("credit_starvation", "TLPs"),
+        ("link_down", "TLPs"),
+    ] {
         let mut behind = machine(&format!("{kind}@root/card:33"));
         assert!(missed(&behind).starts_with("no ") && missed(&behind).ends_with(" until all was over at 0 ns"));
         works(&mut behind, &moves(Verb::Store));
@@ -451,9 +462,9 @@ fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happen
         let mut last = machine(&format!("{kind}@root/card:32"));
         let _ = fails(&mut last, &moves(Verb::Store));
         assert_eq!(missed(&last), "", "{kind}");
-        assert_eq!(last.mishaps()[0].to_string(), format!("{kind}@root/card:32 went wrong by --fault"));
+        assert_eq!(last.injected_faults()[0].to_string(), format!("{kind}@root/card:32 went wrong by --fault"));
     }
-    let mut never = machine("stuck@root/card:1");
+    let mut never = machine("no_completion@root/card:1");
     works(&mut never, &moves(Verb::Store));
     assert!(missed(&never).starts_with("no read came to root/card until all was over at "), "{}", missed(&never));
 }
@@ -473,7 +484,8 @@ fn of_two_faults_that_meet_in_one_tlp_the_first_has_it_and_the_other_says_so() {
     let platform = with("poisoned@root/card:3", &[]).with_fault("ecrc@root/card:3".parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     assert_eq!(fails(&mut machine, &moves(Verb::Store)).error, Some(AerError::PoisonedTlp));
-    let because: Vec<_> = machine.mishaps().into_iter().map(|mishap| mishap.because_not).collect();
+    let because: Vec<_> =
+        machine.injected_faults().into_iter().map(|injected_fault| injected_fault.because_not).collect();
     assert_eq!(because, [None, Some("another fault had its TLP".to_owned())]);
 }
 
@@ -481,10 +493,10 @@ fn of_two_faults_that_meet_in_one_tlp_the_first_has_it_and_the_other_says_so() {
 fn the_time_of_a_descriptor_that_does_not_come_counts_from_its_request() {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
-    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None };
     for channel in [0, 1] {
         let call = Op::Dma(DmaCall { transfer, channel, share, descriptors: Descriptors::Fetched, completion });
-        let mut machine = SimulatedMachine::new(&with("stuck@root/card", &[("dma.channels", 2.0)])).unwrap();
+        let mut machine = SimulatedMachine::new(&with("no_completion@root/card", &[("dma.channels", 2.0)])).unwrap();
         let (trace, done) = machine.trace_to_the_end(&Plan::on_one_core(vec![call], 1), &mut Samples::wanted(1), 1000);
         let Err(MachineError::Bus(error)) = done else { panic!("{done:?}") };
         let read = trace.frames.iter().find(|frame| frame.direction == Direction::Upstream).unwrap();
@@ -525,15 +537,15 @@ fn a_run_that_fails_leaves_a_trace_up_to_that_and_one_that_fails_in_its_warm_up_
 fn a_driver_that_waits_for_a_card_is_told_what_went_wrong_with_its_transfer() {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     for (verb, fault, descriptors, bit) in [
-        (Verb::Load, "abort@root/card:2", Descriptors::Written(MemoryType::Uc), AerError::CompleterAbort),
+        (Verb::Load, "completer_abort@root/card:2", Descriptors::Written(MemoryType::Uc), AerError::CompleterAbort),
         (Verb::Store, "poisoned@root/card:2", Descriptors::Written(MemoryType::Uc), AerError::PoisonedTlp),
         // The first read is that of the descriptor.
-        (Verb::Store, "stuck@root/card", Descriptors::Fetched, AerError::CompletionTimeout),
+        (Verb::Store, "no_completion@root/card", Descriptors::Fetched, AerError::CompletionTimeout),
         // The doorbell never rings.
         (Verb::Store, "ecrc@card", Descriptors::Fetched, AerError::Ecrc),
     ] {
         let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
-        let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, under_way: None };
+        let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, outstanding: None };
         let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors, completion });
         let plan = Plan::on_one_core(vec![call], 1);
         let mut machine = machine(fault);
@@ -552,7 +564,7 @@ fn between_two_cards_a_fault_is_noticed_by_the_one_that_takes_the_write() {
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     let window = Window { offset: 0x10000, len: BYTES, pattern: Pattern::Sequential };
     let partner = Partner::Peer { card: 3, bar: 0 };
-    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None };
     let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
     let error = fails(&mut machine, &plan);
     assert_eq!((error.error, error.arrived[0].flow.as_str()), (Some(AerError::PoisonedTlp), "0:3"));

@@ -25,7 +25,7 @@ fn run(platform: &Platform, op: Op, passes: u64) -> Samples {
 
 fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
     let window = Window { offset: 0, len: bytes * count, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, under_way: None }
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn an_injection_waits_behind_the_stores_of_a_core_and_the_other_way_round() {
     let mut stage = Stage::new();
     stage.board.inject_write(ns(10_000), bus("sram", 0), &[7; 8]);
     stage.run(vec![store(8, span("sram", Uc, 0, 8))]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.device("sram", 0, 8), stage.stored("sram", 0, 8), "the store came later");
 }
 
@@ -175,8 +175,8 @@ fn backpressure_is_charged_to_what_causes_it() {
     for (changes, cause) in [
         (vec![("region.ddr.beat_ns", 200.0), quick], Cause::Device),
         (vec![("link.width_lanes", 1.0), quick], Cause::LinkBusy),
-        (vec![("link.posted_header_credits", 2.0), ("link.one_way_ns", 1000.0), quick], Cause::Credit),
-        (vec![("root_complex.core_round_trip_ns", 1000.0)], Cause::Buffers),
+        (vec![("link.posted_header_credits", 2.0), ("link.latency_ns", 1000.0), quick], Cause::Credit),
+        (vec![("root_complex.core_round_trip_ns", 1000.0)], Cause::WcBuffers),
     ] {
         let (found, share) = most_waited(&changes);
         assert_eq!(found, cause, "{changes:?}");

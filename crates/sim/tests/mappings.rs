@@ -1,7 +1,9 @@
 //! Do a device's bytes go where somebody mapped them, and nowhere else?
 
 use lanemark_dma::{AccessOrder, Backend, BackendError, Buddy, Buffer, Device, Domain, FreeList, Hints, Invalidation};
-use lanemark_dma::{IovaAllocator, IovaRange, Lend, Magazine, Mapping, Permission, Ranges, Sequential, Space, Stale};
+use lanemark_dma::{
+    IovaAllocator, IovaRange, Magazine, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Stale,
+};
 use lanemark_machine::{BusError, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::part::fault_queue::{FaultReason, TranslationFault};
@@ -29,7 +31,7 @@ fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board>
 
 fn domain_by<A: IovaAllocator>(strategy: A, platform: &Platform, policy: Invalidation) -> Domain<A, Board> {
     let mut board = Board::new(platform).unwrap();
-    board.lend_nothing().unwrap();
+    board.map_nothing().unwrap();
     let mut domain = Domain::new("test", strategy, board, policy).unwrap();
     domain.attach("card").unwrap();
     domain
@@ -51,10 +53,10 @@ fn try_to_lend<A: IovaAllocator>(
     pages: u64,
     permission: Permission,
 ) -> Result<Mapping, String> {
-    let at = domain.backend().lent_at() + page * PAGE;
+    let at = domain.backend().mapped_at() + page * PAGE;
     let now = domain.backend().now();
     let mut buffer = Buffer::new(HostPhys(at), pages * PAGE);
-    let mapped = domain.map(&mut buffer, Lend::new(Device(0), permission).hints(Hints::ONE_PIECE), now);
+    let mapped = domain.map(&mut buffer, MapRequest::new(Device(0), permission).hints(Hints::ONE_PIECE), now);
     assert!(mapped.is_ok() || (buffer.at.0, buffer.len_bytes) == (at, pages * PAGE), "the buffer is as it was");
     mapped.map_err(|error| error.to_string())
 }
@@ -72,7 +74,7 @@ fn write(board: &mut Board, at: u64, bytes: &[u8]) {
 fn read(board: &mut Board, at: Iova, bytes: u64) -> Option<Vec<u8>> {
     let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
     let transfer =
-        Transfer { card: 0, verb: Verb::Load, partner: Partner::Host, bytes, count: 1, window, under_way: None };
+        Transfer { card: 0, verb: Verb::Load, partner: Partner::Host, bytes, count: 1, window, outstanding: None };
     let before = board.moved(&transfer).0;
     board.start_transfer_at(&transfer, at, 1).unwrap();
     while board.step() {}
@@ -111,9 +113,9 @@ fn bytes_go_to_and_come_from_the_page_that_was_mapped_and_no_other_changes() {
 #[test]
 fn scattered_pages_are_one_range_to_a_device() {
     let mut domain = domain(Invalidation::Strict);
-    let (at, now) = (domain.backend().lent_at(), Ticks::ZERO);
+    let (at, now) = (domain.backend().mapped_at(), Ticks::ZERO);
     let pages = [9, 3, 30].map(|page| HostPhys(at + page * PAGE));
-    let range = domain.map_scattered(&pages, Lend::new(Device(0), Permission::Read), now).unwrap();
+    let range = domain.map_scattered(&pages, MapRequest::new(Device(0), Permission::Read), now).unwrap();
     let board = domain.backend_mut();
     let all = memory(board);
     let meant = [9_usize, 3, 30].map(|page| &all[page * PAGE as usize..(page + 1) * PAGE as usize]).concat();
@@ -127,7 +129,7 @@ fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes
     let write_only = lend(&mut domain, 5, 1, Permission::Write).iova();
     let board = domain.backend_mut();
     let (before, nowhere) = (memory(board), 0x7654_3000);
-    let at_host = board.lent_at() + 6 * PAGE;
+    let at_host = board.mapped_at() + 6 * PAGE;
     for (at, reason) in [
         (nowhere, FaultReason::NotMapped),
         // Nobody maps it, though it is memory.
@@ -162,7 +164,7 @@ fn of_a_transfer_over_several_pages_each_is_refused_by_itself() {
     board.unmap(hole).unwrap();
     let window = Window { offset: 0, len: 4 * PAGE, pattern: Pattern::Sequential };
     let (verb, partner) = (Verb::Store, Partner::Host);
-    let transfer = Transfer { card: 0, verb, partner, bytes: 4 * PAGE, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb, partner, bytes: 4 * PAGE, count: 1, window, outstanding: None };
     let before = memory(board);
     board.start_transfer_at(&transfer, there.iova(), 1).unwrap();
     while board.step() {}
@@ -248,12 +250,12 @@ fn an_unmap_ends_behind_writes_that_lines_hold_up_and_no_byte_comes_after_it() {
 
 #[test]
 fn what_means_something_else_is_neither_mapped_nor_changed_in_pages_of_any_size() {
-    let attributes = Lend::new(Device(0), Permission::ReadWrite).attributes();
+    let attributes = MapRequest::new(Device(0), Permission::ReadWrite).attributes();
     for (page_bytes, size, at) in [("4KiB", "1GiB", 0xfee0_0000), ("1GiB", "4GiB", 0xc000_0000)] {
         let platform = platform(&[("memory.size_bytes", size), ("iommu.page_bytes", page_bytes)]);
         let mut board = Board::new(&platform).unwrap();
-        board.lend_nothing().unwrap();
-        let memory = HostPhys(board.lent_at());
+        board.map_nothing().unwrap();
+        let memory = HostPhys(board.mapped_at());
         let len_bytes = if page_bytes == "4KiB" { PAGE } else { 1 << 30 };
         let range = |at| IovaRange { at: Iova(at), len_bytes };
         assert!(matches!(board.map(range(at), memory, attributes), Err(BackendError::Overlap { .. })), "{page_bytes}");
@@ -282,7 +284,7 @@ fn an_invalidation_ends_behind_the_requests_that_were_translated_before_it() {
     let board = domain.backend_mut();
     let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Sequential };
     let (verb, partner) = (Verb::Store, Partner::Host);
-    let transfer = Transfer { card: 0, verb, partner, bytes: 16 * PAGE, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb, partner, bytes: 16 * PAGE, count: 1, window, outstanding: None };
     board.start_transfer_at(&transfer, mapping.iova(), 100).unwrap();
     board.run_until(Ticks::whole_ns(3000));
     board.unmap(range).unwrap();
@@ -321,13 +323,13 @@ fn an_invalidation_that_never_ends_is_an_error_and_its_page_is_not_handed_out_ag
     let error = domain.unmap(stuck, Ticks::ZERO).unwrap_err().to_string();
     assert!(error.contains("no answer after"), "{error}");
     let other = domain.map(
-        &mut Buffer::new(HostPhys(domain.backend().lent_at()), PAGE),
-        Lend::new(Device(0), Permission::Read),
+        &mut Buffer::new(HostPhys(domain.backend().mapped_at()), PAGE),
+        MapRequest::new(Device(0), Permission::Read),
         Ticks::ZERO,
     );
     assert_ne!(other.unwrap().iova(), stuck.iova());
-    let mishaps = domain.backend().mishaps(&platform);
-    assert_eq!(mishaps[0].because_not, None);
+    let injected_faults = domain.backend().injected_faults(&platform);
+    assert_eq!(injected_faults[0].because_not, None);
 }
 
 #[test]
@@ -350,10 +352,10 @@ fn the_queue_takes_as_many_commands_as_it_has_entries() {
 fn memory_that_is_not_the_boards_cannot_be_pinned_and_nothing_is_mapped() {
     let mut domain = domain(Invalidation::Strict);
     let platform = platform(&[]);
-    let (len, at) = (platform.memory.as_ref().unwrap().size_bytes.value, domain.backend().lent_at());
+    let (len, at) = (platform.memory.as_ref().unwrap().size_bytes.value, domain.backend().mapped_at());
     let mut map = |pages: u64| {
         let buffer = &mut Buffer::new(HostPhys(at + len - PAGE), pages * PAGE);
-        domain.map(buffer, Lend::new(Device(0), Permission::Read), Ticks::ZERO)
+        domain.map(buffer, MapRequest::new(Device(0), Permission::Read), Ticks::ZERO)
     };
     let beyond = map(2).unwrap_err().to_string();
     assert!(beyond.contains("cannot be pinned"), "{beyond}");
@@ -371,24 +373,24 @@ fn memory_that_is_not_the_boards_cannot_be_pinned_and_nothing_is_mapped() {
 fn what_means_something_else_cannot_be_mapped() {
     let mut domain = domain(Invalidation::Strict);
     let board = domain.backend_mut();
-    let attributes = Lend::new(Device(0), Permission::Read).attributes();
+    let attributes = MapRequest::new(Device(0), Permission::Read).attributes();
     let bar = platform(&[]).bars[0].address_bytes.value;
     for at in [0xFEE0_0000, bar] {
-        let mapped = board.map(IovaRange { at: Iova(at), len_bytes: PAGE }, HostPhys(board.lent_at()), attributes);
+        let mapped = board.map(IovaRange { at: Iova(at), len_bytes: PAGE }, HostPhys(board.mapped_at()), attributes);
         assert!(matches!(mapped, Err(BackendError::Overlap { .. })), "{at:#x}: {mapped:?}");
     }
     let beside = IovaRange { at: Iova(0xFEF0_0000), len_bytes: PAGE };
-    board.map(beside, HostPhys(board.lent_at()), attributes).unwrap();
+    board.map(beside, HostPhys(board.mapped_at()), attributes).unwrap();
 }
 
 #[test]
 fn without_translation_nothing_can_be_mapped_and_requests_go_where_they_say_at_once() {
     let through = platform(&[("iommu.pass_through", "true")]);
-    let error = Board::new(&through).unwrap().lend_nothing().unwrap_err().to_string();
+    let error = Board::new(&through).unwrap().map_nothing().unwrap_err().to_string();
     assert!(error.contains("no IOMMU that translates"), "{error}");
     let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
     let (verb, partner) = (Verb::Store, Partner::Host);
-    let transfer = Transfer { card: 0, verb, partner, bytes: 4096, count: 100, window, under_way: None };
+    let transfer = Transfer { card: 0, verb, partner, bytes: 4096, count: 100, window, outstanding: None };
     let run = |platform: &Platform| {
         let mut samples = Samples::wanted(1);
         let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
@@ -405,7 +407,8 @@ fn with_fault(fault: &str, verb: Verb) -> [(BusError, Vec<usize>); 2] {
     let platform = platform(&[]).with_fault(fault.parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Sequential };
-    let transfer = Transfer { card: 0, verb, partner: Partner::Host, bytes: PAGE, count: 16, window, under_way: None };
+    let transfer =
+        Transfer { card: 0, verb, partner: Partner::Host, bytes: PAGE, count: 16, window, outstanding: None };
     let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
     [0, 1].map(|_| {
         let before = memory(machine.board_mut());
@@ -582,7 +585,7 @@ fn iovas_that_wait_for_their_invalidation_are_not_missed() {
 #[test]
 fn of_a_buffer_with_a_page_that_cannot_be_pinned_nothing_stays_mapped_and_the_page_is_named() {
     let len = platform(&[]).memory.as_ref().unwrap().size_bytes.value;
-    let beyond = |domain: &Domain<FreeList, Board>| domain.backend().lent_at() + len;
+    let beyond = |domain: &Domain<FreeList, Board>| domain.backend().mapped_at() + len;
     let mut domain = domain_by(FreeList::new(few()), &platform(&[]), Invalidation::Strict);
     let kept = lend(&mut domain, 7, 1, Permission::ReadWrite);
     let names = |said: String, page: u64| {
@@ -595,9 +598,9 @@ fn of_a_buffer_with_a_page_that_cannot_be_pinned_nothing_stays_mapped_and_the_pa
     names(said, beyond(&domain));
     leads_there_and_nowhere_else(&mut domain, &[(7, kept)]);
     // Scattered: two are mapped before the one that cannot be.
-    let at = domain.backend().lent_at();
+    let at = domain.backend().mapped_at();
     let pages = [HostPhys(at + 9 * PAGE), HostPhys(at + 3 * PAGE), HostPhys(beyond(&domain) + PAGE), HostPhys(at)];
-    let lend_all = Lend::new(Device(0), Permission::ReadWrite);
+    let lend_all = MapRequest::new(Device(0), Permission::ReadWrite);
     let said = domain.map_scattered(&pages, lend_all, Ticks::ZERO).unwrap_err().to_string();
     names(said, beyond(&domain) + PAGE);
     assert_eq!(domain.live_mappings(), 1);

@@ -32,9 +32,9 @@ fn uc_loads_and_stores_have_the_width_of_the_instruction() {
         let mut stage = Stage::new();
         stage.run(vec![load(width, span("sram", Uc, 0, 32))]);
         let reads: Vec<_> = (0..32 / width).map(|number| (number * width, width)).collect();
-        assert_eq!(stage.settle().reads("sram"), reads);
+        assert_eq!(stage.quiesce().reads("sram"), reads);
         stage.run(vec![store(width, span("sram", Uc, 0, 32))]);
-        let writes = stage.settle().crossed();
+        let writes = stage.quiesce().crossed();
         assert_eq!(writes.len() as u64, 32 / width);
         assert!(writes.iter().all(|crossing| u64::from(crossing.tlp.enabled_bytes()) == width));
     }
@@ -52,7 +52,7 @@ fn uc_loads_and_stores_keep_program_order() {
     let mut stage = Stage::new();
     let at = |offset| span("sram", Uc, offset, 8);
     let time = stage.run(vec![store(8, at(0)), load(8, at(0)), store(8, at(64)), load(8, at(64))]);
-    let kinds: Vec<_> = stage.settle().crossed().iter().map(|crossing| crossing.tlp.kind).collect();
+    let kinds: Vec<_> = stage.quiesce().crossed().iter().map(|crossing| crossing.tlp.kind).collect();
     assert_eq!(kinds, [TlpKind::MWr, TlpKind::MRd, TlpKind::MWr, TlpKind::MRd]);
     assert_eq!(time, ns(2 * (100 + LOAD_8)), "each waits for the one before");
     assert_eq!(stage.seen(), stage.stored("sram", 64, 8));
@@ -63,7 +63,7 @@ fn a_uc_store_holds_the_core_until_it_is_acknowledged() {
     for stores in 1..5 {
         let mut stage = Stage::new();
         assert_eq!(stage.run(vec![store(4, span("sram", Uc, 0, stores * 4))]), ns(stores * 100));
-        assert_eq!(stage.waited(Cause::StrongOrder), ns(stores * 100));
+        assert_eq!(stage.waited(Cause::StrongOrdering), ns(stores * 100));
     }
 }
 
@@ -99,7 +99,7 @@ fn a_fence_between_wc_loads_keeps_them_apart() {
 fn four_streaming_loads_of_a_line_are_one_read_of_64_bytes() {
     let mut stage = Stage::new();
     assert_eq!(stage.run(vec![streaming(64)]), ns(LOAD_64));
-    assert_eq!(stage.settle().reads("sram"), [(0, 64)]);
+    assert_eq!(stage.quiesce().reads("sram"), [(0, 64)]);
     let seen: Vec<u8> = stage.seen_on(0).iter().flat_map(|seen| seen.bytes.clone()).collect();
     assert_eq!(seen, stage.device("sram", 0, 64));
 }
@@ -124,7 +124,7 @@ fn mfence_empties_streaming_buffers_and_lfence_does_not() {
         stage.run(vec![quarter(0), fence(Fence::Lfence)]);
         stage.device_writes("sram", 16, &[0xEE; 16]);
         stage.run(vec![fence(kind), quarter(1)]);
-        assert_eq!(stage.settle().reads("sram").len(), reads, "{kind}");
+        assert_eq!(stage.quiesce().reads("sram").len(), reads, "{kind}");
         assert_eq!(stage.seen() == [0xEE; 16], reads == 2, "{kind}: a buffer is not coherent with the device");
     }
 }
@@ -133,7 +133,7 @@ fn mfence_empties_streaming_buffers_and_lfence_does_not() {
 fn a_streamed_byte_is_given_out_once() {
     let mut stage = Stage::new();
     stage.run(vec![streaming(16), fence(Fence::Lfence), streaming(16)]);
-    assert_eq!(stage.settle().reads("sram"), [(0, 64), (0, 64)], "a second load of the same bytes fetches again");
+    assert_eq!(stage.quiesce().reads("sram"), [(0, 64), (0, 64)], "a second load of the same bytes fetches again");
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn movntdqa_is_an_ordinary_load_on_uc_and_without_buffers() {
     let mut stage = Stage::new();
     let from_uc = stream(Verb::Load, Access::NonTemporal(Width::B16), span("sram", Uc, 0, 64));
     let time = stage.run(vec![from_uc]);
-    assert_eq!(stage.settle().reads("sram"), [(0, 16), (16, 16), (32, 16), (48, 16)]);
+    assert_eq!(stage.quiesce().reads("sram"), [(0, 16), (16, 16), (32, 16), (48, 16)]);
     assert_eq!(time, Stage::new().run(vec![load(16, span("sram", Uc, 0, 64))]));
     let mut stage = Stage::with("8B", &[("core.streaming_load_buffers", 0.0)]);
     stage.run(vec![streaming(64)]);
-    assert_eq!(stage.settle().reads("sram").len(), 4);
+    assert_eq!(stage.quiesce().reads("sram").len(), 4);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_cached_line_is_fetched_once_and_goes_stale_when_the_device_writes() {
         let hit = stage.run(vec![load(8, span("sram", kind, 8, 8))]);
         assert_eq!(hit, ns(4), "{kind}: a hit takes what the first-level cache takes");
         assert_eq!(stage.seen(), old[8..16], "{kind}: stale");
-        assert_eq!(stage.settle().reads("sram"), [(0, 64)], "{kind}");
+        assert_eq!(stage.quiesce().reads("sram"), [(0, 64)], "{kind}");
         let flush = Op::FlushLines(span("sram", kind, 0, 64));
         stage.run(vec![flush, load(8, span("sram", kind, 0, 8))]);
         assert_eq!(stage.seen(), [0xEE; 8], "{kind}: flushed and loaded again");
@@ -176,7 +176,7 @@ fn as_many_lines_as_fill_buffers_are_fetched_together() {
 fn a_wt_store_changes_the_cached_line_and_reaches_the_device() {
     let mut stage = Stage::new();
     stage.run(vec![load(8, span("sram", Wt, 0, 8)), store(8, span("sram", Wt, 0, 8)), load(8, span("sram", Wt, 0, 8))]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.seen(), stage.stored("sram", 0, 8));
     assert_eq!(stage.device("sram", 0, 8), stage.stored("sram", 0, 8));
     assert_eq!(stage.reads("sram"), [(0, 64)], "the second load hits");
@@ -186,7 +186,7 @@ fn a_wt_store_changes_the_cached_line_and_reaches_the_device() {
 fn a_wp_store_drops_the_cached_line_and_reaches_the_device() {
     let mut stage = Stage::new();
     stage.run(vec![load(8, span("sram", Wp, 0, 8)), store(8, span("sram", Wp, 0, 8)), load(8, span("sram", Wp, 0, 8))]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.seen(), stage.stored("sram", 0, 8));
     assert_eq!(stage.device("sram", 0, 8), stage.stored("sram", 0, 8));
     assert_eq!(stage.reads("sram"), [(0, 64), (0, 64)], "the second load fetches again");
@@ -219,7 +219,7 @@ fn a_line_stored_to_while_another_core_fetches_it_is_not_kept_there() {
     stage.board.start(&lane(1, load(8, span("sram", Wt, 0, 8))), 1, 0);
     stage.board.run_until(ns(100));
     stage.run(vec![store(8, span("sram", Wt, 0, 8))]);
-    stage.settle();
+    stage.quiesce();
     stage.run_on(1, vec![load(8, span("sram", Wt, 0, 8))]);
     let device = stage.device("sram", 0, 8);
     assert_eq!(stage.seen_on(1).last().unwrap().bytes, device);
@@ -246,7 +246,7 @@ fn registers_with_read_side_effects_read_once_under_uc() {
         assert_eq!(stage.seen(), vec![0; width as usize], "cleared by the first");
         assert_eq!(stage.device("registers", 0, 8), [0xFF; 8], "its neighbours are not");
         assert_eq!(stage.device("registers", 16, 8), [0xFF; 8]);
-        assert_eq!(stage.settle().reads("registers").len(), 2);
+        assert_eq!(stage.quiesce().reads("registers").len(), 2);
     }
 }
 
@@ -262,7 +262,7 @@ fn a_cached_or_streamed_load_clears_registers_that_nobody_asked_for() {
         stage.device_writes("registers", 0, &[0xFF; 64]);
         stage.board.region_mut("registers").unwrap().clear_on_read(56);
         stage.run(vec![op]);
-        assert_eq!(stage.settle().reads("registers"), [(0, 64)], "{what}");
+        assert_eq!(stage.quiesce().reads("registers"), [(0, 64)], "{what}");
         assert_eq!(stage.device("registers", 56, 8), [0; 8], "{what} lost a register that was never read");
     }
 }
@@ -288,7 +288,7 @@ fn registers_with_write_side_effects_see_every_store_under_uc_and_the_last_under
         stage.run(vec![store(4, span("registers", kind, 8, 4))]);
         let first = stage.stored("registers", 8, 4);
         stage.run(vec![store(4, span("registers", kind, 8, 4)), fence(Fence::Sfence)]);
-        stage.settle();
+        stage.quiesce();
         let second = stage.stored("registers", 8, 4);
         let or: Vec<u8> = first.iter().zip(&second).map(|(first, second)| first | second).collect();
         assert_ne!(or, second);
@@ -302,7 +302,7 @@ fn a_combined_write_sets_bits_of_each_register_it_covers() {
     stage.device_writes("registers", 0, &[0x0F; 64]);
     stage.board.region_mut("registers").unwrap().set_on_write(16);
     stage.run(vec![store(8, span("registers", Wc, 0, 64))]);
-    stage.settle();
+    stage.quiesce();
     let mut meant = stage.stored("registers", 0, 64);
     meant[16..24].iter_mut().for_each(|byte| *byte |= 0x0F);
     assert_eq!(stage.device("registers", 0, 64), meant);
@@ -312,7 +312,7 @@ fn a_combined_write_sets_bits_of_each_register_it_covers() {
 fn popping_a_queue_takes_one_entry_a_uc_load_and_loses_entries_to_wider_reads() {
     let mut stage = Stage::new();
     stage.run(vec![store(8, span("fifo", Uc, 0, 64))]);
-    stage.settle();
+    stage.quiesce();
     let entries = |stage: &mut Stage| stage.board.region_mut("fifo").unwrap().fifo.len();
     assert_eq!(entries(&mut stage), 8);
     stage.run(vec![load(8, span("fifo", Uc, 0, 8)), load(8, span("fifo", Uc, 0, 8))]);

@@ -27,7 +27,7 @@ fn vectors() -> Platform {
 fn call() -> Lane {
     let window = Window { offset: 4096, len: 4096, pattern: Pattern::Sequential };
     let partner = Partner::Host;
-    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 64, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 64, count: 1, window, outstanding: None };
     let (share, descriptors) = (Share::Doorbell, Descriptors::Written(MemoryType::Uc));
     let call = DmaCall { transfer, channel: 0, share, descriptors, completion: Completion::Interrupt };
     Lane { core: 0, body: vec![Op::Dma(call)] }
@@ -70,7 +70,7 @@ fn the_table_says_where_a_message_goes_and_what_it_says() {
     // As it was set up: to the interrupt controller, with the number of the vector, unmasked.
     assert_eq!(entry, [0, 0, 0xE0, 0xFE, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
     // Memory that is lent, above 4 GiB.
-    let to = board.lent_at() + 64;
+    let to = board.mapped_at() + 64;
     write(&mut board, 0, to as u32);
     write(&mut board, 1, (to >> 32) as u32);
     write(&mut board, 2, 0xABCD_1234);

@@ -4,7 +4,7 @@ mod random;
 mod stage;
 
 use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
-use lanemark_platform::Passing;
+use lanemark_platform::OrderingChoice;
 use lanemark_sim::SimulatedMachine;
 use lanemark_sim::part::credit::{Cost, Credits, Pool};
 use lanemark_sim::part::dllp::{DllpKind, Gone};
@@ -19,17 +19,17 @@ use std::collections::BTreeSet;
 const KINDS: [TlpKind; 3] = [TlpKind::MWr, TlpKind::MRd, TlpKind::CplD];
 
 /// A link of so few credits that much waits, which its receiver gives back after `hold`.
-fn link(passing: Passing, credits: [Pool; 3], number: u64) -> Transmitter {
+fn link(passing: OrderingChoice, credits: [Pool; 3], number: u64) -> Transmitter {
     Transmitter::new(Spec {
         generation: Generation::Gen2,
         lanes: Lanes::X8,
         latency: Ticks(10),
         credits: Credits(credits),
         start_dw: 1,
-        dllp_patience: Ticks::whole_ns(100),
+        ack_latency_limit: Ticks::whole_ns(100),
         mps_bytes: 128,
         replay_tlps: Pool::INFINITE.header,
-        passing,
+        ordering: passing,
         skp: None,
         tlps_per_error: 0,
         number,
@@ -39,7 +39,7 @@ fn link(passing: Passing, credits: [Pool; 3], number: u64) -> Transmitter {
 }
 
 /// The places at which TLPs went that were offered in this order.
-fn went(passing: Passing, offers: &[(Ticks, Tlp)], random: &mut Random) -> Vec<usize> {
+fn went(passing: OrderingChoice, offers: &[(Ticks, Tlp)], random: &mut Random) -> Vec<usize> {
     let credits = [0; 3].map(|_: u32| Pool { header: random.below(3) as u32 + 1, data: random.below(9) as u32 + 8 });
     let mut link = link(passing, credits, random.below(1000));
     let (mut went, mut next, mut now) = (Vec::new(), 0, Ticks::ZERO);
@@ -101,7 +101,7 @@ fn no_tlp_passes_another_that_it_must_not_and_whatever_may_pass_does_and_does_no
     let mut random = Random::new(1);
     let (mut passed, mut kept) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..6000 {
-        let passing = [Passing::Never, Passing::Blocked, Passing::Random][round % 3];
+        let passing = [OrderingChoice::Never, OrderingChoice::Blocked, OrderingChoice::Random][round % 3];
         let offers = drawn(&mut random, 24);
         let order = went(passing, &offers, &mut random);
         let mut place = vec![0; order.len()];
@@ -139,7 +139,7 @@ fn no_tlp_passes_another_that_it_must_not_and_whatever_may_pass_does_and_does_no
 #[test]
 fn a_class_without_credits_holds_nothing_that_must_pass_it() {
     let none = Pool { header: 0, data: 0 };
-    for passing in [Passing::Never, Passing::Blocked, Passing::Random] {
+    for passing in [OrderingChoice::Never, OrderingChoice::Blocked, OrderingChoice::Random] {
         for (stuck, passes) in
             [(TlpKind::MRd, &[TlpKind::MWr, TlpKind::CplD][..]), (TlpKind::CplD, &[TlpKind::MWr][..])]
         {
@@ -165,8 +165,8 @@ fn writes_without_credits_hold_reads_and_completions_unless_these_are_free() {
         link.offer(0, Ticks::ZERO, Tlp { length_dw: 4, requester, relaxed, id_based, ..Tlp::of(kind) });
         link.send(Ticks::ZERO).is_some()
     };
-    for passing in [Passing::Never, Passing::Blocked, Passing::Random] {
-        let may = passing != Passing::Never;
+    for passing in [OrderingChoice::Never, OrderingChoice::Blocked, OrderingChoice::Random] {
+        let may = passing != OrderingChoice::Never;
         for kind in [TlpKind::MRd, TlpKind::CplD] {
             assert!(!goes(passing, kind, false, false, 2), "{passing:?}, {kind:?}");
             assert!(!goes(passing, kind, false, true, 1), "ID-based, of the same requester");
@@ -179,9 +179,9 @@ fn writes_without_credits_hold_reads_and_completions_unless_these_are_free() {
 }
 
 /// A writer's data and then its flag, each 64 B, to the same card over two switches; what the card accepted, in order.
-fn producer(passing: Passing, relaxed_flag: bool, seed: u64) -> Vec<u64> {
+fn producer(passing: OrderingChoice, relaxed_flag: bool, seed: u64) -> Vec<u64> {
     let mut platform = tree_platform(&[("switch.lower.posted_data_credits", 16.0)]);
-    platform.link.passing.value = passing;
+    platform.link.ordering.value = passing;
     // Room for one payload and a flag.
     platform.link.posted_data_credits.value = 12;
     let mut board = Board::new(&platform).unwrap();
@@ -224,12 +224,12 @@ fn producer(passing: Passing, relaxed_flag: bool, seed: u64) -> Vec<u64> {
 fn a_flag_never_comes_before_its_data_unless_it_was_sent_relaxed_and_ports_make_use_of_it() {
     let early =
         |passing, relaxed| (0..200).filter(|seed| producer(passing, relaxed, *seed).last() != Some(&63)).count();
-    assert_eq!(early(Passing::Never, true), 0);
-    for passing in [Passing::Never, Passing::Blocked, Passing::Random] {
+    assert_eq!(early(OrderingChoice::Never, true), 0);
+    for passing in [OrderingChoice::Never, OrderingChoice::Blocked, OrderingChoice::Random] {
         assert_eq!(early(passing, false), 0, "{passing:?}");
     }
-    assert!(early(Passing::Blocked, true) > 0);
-    assert!(early(Passing::Random, true) > 0);
+    assert!(early(OrderingChoice::Blocked, true) > 0);
+    assert!(early(OrderingChoice::Random, true) > 0);
 }
 
 #[test]
@@ -260,9 +260,9 @@ fn a_read_pushes_the_writes_of_others_that_were_at_the_switch_before_it() {
 }
 
 /// How long card a takes to read host memory while card b fills a slow region of it.
-fn read_beside_writes(relaxed: bool, id_based: bool, passing: Passing) -> f64 {
+fn read_beside_writes(relaxed: bool, id_based: bool, passing: OrderingChoice) -> f64 {
     let mut platform = tree_platform(&[("region.ddr.beat_ns", 200.0)]);
-    platform.link.passing.value = passing;
+    platform.link.ordering.value = passing;
     platform.link.posted_header_credits.value = 1;
     let dma = platform.dma.as_mut().unwrap();
     (dma.relaxed_ordering.value, dma.id_based_ordering.value) = (relaxed, id_based);
@@ -274,7 +274,7 @@ fn read_beside_writes(relaxed: bool, id_based: bool, passing: Passing) -> f64 {
         bytes: 4096,
         count: 4,
         window: window(0, 64 << 10),
-        under_way: None,
+        outstanding: None,
     };
     let partner = Partner::Peer { card: 0, bar: 0 };
     let to_ddr = window(offset_of("ddr"), 64 << 10);
@@ -288,9 +288,12 @@ fn read_beside_writes(relaxed: bool, id_based: bool, passing: Passing) -> f64 {
 
 #[test]
 fn completions_wait_behind_a_peers_writes_unless_the_read_was_relaxed() {
-    let strict = read_beside_writes(false, false, Passing::Blocked);
-    let free = read_beside_writes(true, false, Passing::Blocked);
+    let strict = read_beside_writes(false, false, OrderingChoice::Blocked);
+    let free = read_beside_writes(true, false, OrderingChoice::Blocked);
     assert!(free * 2.0 < strict, "{free} and {strict}");
-    assert!(read_beside_writes(true, false, Passing::Never) > strict * 0.99, "a port that lets nothing pass");
-    assert!(read_beside_writes(false, true, Passing::Blocked) > strict * 0.99, "ID-based ordering frees no completion");
+    assert!(read_beside_writes(true, false, OrderingChoice::Never) > strict * 0.99, "a port that lets nothing pass");
+    assert!(
+        read_beside_writes(false, true, OrderingChoice::Blocked) > strict * 0.99,
+        "ID-based ordering frees no completion"
+    );
 }

@@ -17,7 +17,7 @@ fn with(ports: &[&str]) -> Platform {
 fn move_bytes(verb: Verb, partner: Partner, bytes: u64) -> Transfer {
     let offset = if matches!(partner, Partner::Peer { .. }) { 8 << 20 } else { 0 };
     let window = Window { offset, len: bytes, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb, partner, bytes, count: 1, window, under_way: None }
+    Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None }
 }
 
 const PEER: Partner = Partner::Peer { card: 1, bar: 0 };

@@ -22,7 +22,7 @@ fn platform(changes: &[(&str, f64)]) -> Platform {
 
 fn transfer(card: u32, verb: Verb, peer: u32, bytes: u64, count: u64) -> Transfer {
     let window = Window { offset: offset_of("sram"), len: 0x8000, pattern: Pattern::Sequential };
-    Transfer { card, verb, partner: Partner::Peer { card: peer, bar: 0 }, bytes, count, window, under_way: None }
+    Transfer { card, verb, partner: Partner::Peer { card: peer, bar: 0 }, bytes, count, window, outstanding: None }
 }
 
 fn plan(moved: &Transfer) -> Plan {
@@ -224,11 +224,11 @@ fn fails(fault: &str) -> (BusError, SimulatedMachine) {
 fn a_piece_that_is_lost_or_refused_ends_the_read_it_is_of_and_the_error_names_who_asked_for_it() {
     let root_complex = FunctionId::new(0, 31, 7).unwrap();
     for (fault, wanted) in [
-        ("stuck@a:3", AerError::CompletionTimeout),
+        ("no_completion@a:3", AerError::CompletionTimeout),
         ("ecrc@a:3", AerError::Ecrc),
         ("ecrc@root/upper:2", AerError::Ecrc),
-        ("abort@a:2", AerError::CompleterAbort),
-        ("unsupported@a:2", AerError::UnsupportedRequest),
+        ("completer_abort@a:2", AerError::CompleterAbort),
+        ("unsupported_request@a:2", AerError::UnsupportedRequest),
         ("poisoned@root/upper:2", AerError::PoisonedTlp),
     ] {
         let (error, mut machine) = fails(fault);
@@ -237,19 +237,24 @@ fn a_piece_that_is_lost_or_refused_ends_the_read_it_is_of_and_the_error_names_wh
         assert_eq!(machine.board_mut().slots_in_use(), 0, "{fault}");
         assert!(machine.board_mut().is_idle(), "{fault}");
         let after = machine.run(&plan(&transfer(3, Verb::Load, 0, 4096, 4)), &mut Samples::wanted(1));
-        assert!(fault.starts_with("stuck") || after.is_ok(), "{fault}: {after:?}");
+        assert!(fault.starts_with("no_completion") || after.is_ok(), "{fault}: {after:?}");
     }
 }
 
 #[test]
 fn a_read_for_a_card_whose_link_is_down_comes_back_refused_and_nothing_is_left_behind() {
-    for fault in ["removed@a:0ns", "removed@root/upper:0ns", "removed@a:3", "link_down@upper:2+500ns", "no_credits@a:3"]
-    {
+    for fault in [
+        "surprise_removal@a:0ns",
+        "surprise_removal@root/upper:0ns",
+        "surprise_removal@a:3",
+        "link_down@upper:2+500ns",
+        "credit_starvation@a:3",
+    ] {
         let (error, mut machine) = fails(fault);
         assert!(machine.board_mut().is_idle(), "{fault}: {error}");
         assert_eq!(machine.board_mut().slots_in_use(), 0, "{fault}");
     }
-    let (error, mut machine) = fails("removed@a:0ns");
+    let (error, mut machine) = fails("surprise_removal@a:0ns");
     assert_eq!(error.error, Some(AerError::SurpriseDown));
     assert!(machine.board_mut().outbox.is_empty(), "a refusal went to nobody");
 }

@@ -51,7 +51,7 @@ fn ticks(from: Ticks, to: Ticks) -> u64 {
 /// A transfer of the card with the start of what is lent.
 fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, under_way: None }
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
 }
 
 fn call(channel: u32, verb: Verb, bytes: u64) -> DmaCall {
@@ -65,16 +65,16 @@ fn the_users_registers_keep_what_is_written_by_any_width_and_their_neighbours_do
         let mut stage = Stage::of(&card(&[]));
         for offset in [USER, USER + 64 - width] {
             stage.run(vec![store(width, span("registers", Uc, offset, width))]);
-            let meant = stage.settle().stored("registers", offset, width);
+            let meant = stage.quiesce().stored("registers", offset, width);
             stage.run(vec![load(width, span("registers", Uc, offset, width))]);
-            assert_eq!(stage.settle().seen(), meant, "{width} B at {offset:#x}");
+            assert_eq!(stage.quiesce().seen(), meant, "{width} B at {offset:#x}");
         }
         for offset in [USER - width, USER + 64] {
             let at = span("registers", Uc, offset, width);
             stage.run(vec![load(width, at)]);
-            let before = stage.settle().seen();
+            let before = stage.quiesce().seen();
             stage.run(vec![store(width, at), load(width, at)]);
-            assert_eq!(stage.settle().seen(), before, "{width} B at {offset:#x}");
+            assert_eq!(stage.quiesce().seen(), before, "{width} B at {offset:#x}");
             assert_ne!(before, stage.stored("registers", offset, width));
         }
     }
@@ -85,7 +85,7 @@ fn the_users_registers_keep_what_is_written_by_any_width_and_their_neighbours_do
     stage.run(vec![store(4, span("registers", Uc, USER + 4, 4))]);
     let high = stage.stored("registers", USER + 4, 4);
     stage.run(vec![load(8, span("registers", Uc, USER, 8))]);
-    assert_eq!(stage.settle().seen(), [low, high].concat());
+    assert_eq!(stage.quiesce().seen(), [low, high].concat());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_card_that_says_nothing_of_its_registers_keeps_all_of_them() {
     stage.run(vec![store(8, span("registers", Uc, CLOCK, 8))]);
     let meant = stage.stored("registers", CLOCK, 8);
     stage.run(vec![load(8, span("registers", Uc, CLOCK, 8))]);
-    assert_eq!(stage.settle().seen(), meant);
+    assert_eq!(stage.quiesce().seen(), meant);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn the_timer_of_a_channel_counts_from_its_command_to_its_last_byte_and_a_core_co
     // The doorbell is accepted after 218 ns; of 64 B, five beats of 4 ns go to the link.
     let mut stage = Stage::of(&card(&[]));
     let took = stage.run(vec![Op::Dma(call(1, Verb::Store, 64))]);
-    assert_eq!(shown(&mut stage.settle().board, timer(1)), ticks(ns(218), ns(218 + 20)));
+    assert_eq!(shown(&mut stage.quiesce().board, timer(1)), ticks(ns(218), ns(218 + 20)));
     assert_eq!(shown(&mut stage.board, timer(0)), 0, "the other channel did nothing");
     // What the core waits for besides: its doorbell's way, that of the bytes, and that of the word behind them.
     assert_eq!(took, ns(218 + 20 + 50 + 22 + 7 + 100 + 50 + 4));
@@ -143,7 +143,7 @@ fn the_timer_of_a_channel_counts_from_its_command_to_its_last_byte_and_a_core_co
     // of 84 B 21, 100 and 50, and five beats.
     let mut stage = Stage::of(&card(&[]));
     stage.run(vec![Op::Dma(call(0, Verb::Load, 64))]);
-    let received_at = stage.settle().board.engine(0).unwrap().received_at;
+    let received_at = stage.quiesce().board.engine(0).unwrap().received_at;
     assert_eq!(received_at, ns(218 + 4 + 50 + 6 + 100 + 200 + 21 + 100 + 50 + 20));
     assert_eq!(shown(&mut stage.board, timer(0)), ticks(ns(218), received_at));
 }
@@ -158,11 +158,11 @@ fn a_timer_runs_while_its_channel_does_and_adds_up() {
     start(&mut stage);
     // The load comes behind the bell, and its region answers 40 and a beat of 10 later.
     assert_eq!(shown(&mut stage.board, timer(0)), ticks(ns(218), ns(218 + 50)));
-    stage.settle();
+    stage.quiesce();
     let once = shown(&mut stage.board, timer(0));
     assert_eq!(once, ticks(ns(218), ns(218 + 10_000 + 20)));
     start(&mut stage);
-    stage.settle();
+    stage.quiesce();
     let twice = shown(&mut stage.board, timer(0));
     assert!(twice.abs_diff(2 * once) <= 1, "{once} {twice}");
 }

@@ -64,7 +64,7 @@ fn a_chain_is_as_fast_as_the_reads_of_its_first_card() {
     let through = mib_per_s(&run(&platform, &relay(&[0, 1, 2, 3, 4, 5, 6, 7], bytes)), bytes);
     let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
     let (verb, partner) = (Verb::Load, Partner::Host);
-    let read = Transfer { card: 0, verb, partner, bytes, count: 1, window, under_way: None };
+    let read = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
     let mut samples = Samples::wanted(2);
     let plan = Plan::on_one_core(vec![Op::Transfer(read)], 1);
     SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap();
@@ -90,7 +90,7 @@ fn a_queue_that_is_always_read_or_filled_holds_nothing_up_unless_the_users_clock
         let bytes = 1 << 16;
         let offset = if partner == Partner::Host { 0 } else { AT_PEERS.offset };
         let window = Window { offset, len: bytes, pattern: Pattern::Sequential };
-        let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, under_way: None };
+        let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(platform)
             .unwrap()
@@ -163,7 +163,7 @@ fn with_channels(channels: f64) -> Platform {
 
 fn writes(bytes: u64, count: u64) -> Transfer {
     let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb: Verb::Store, partner: Partner::Host, bytes, count, window, under_way: None }
+    Transfer { card: 0, verb: Verb::Store, partner: Partner::Host, bytes, count, window, outstanding: None }
 }
 
 fn on_channels(platform: &Platform, transfer: Transfer, channels: u32) -> Ticks {

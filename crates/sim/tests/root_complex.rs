@@ -13,7 +13,7 @@ use stage::{ns, platform, tree_platform};
 
 fn transfer(verb: Verb, bytes: u64, count: u64, len: u64) -> Transfer {
     let window = Window { offset: 0, len, pattern: Pattern::Sequential };
-    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, under_way: None }
+    Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
 }
 
 fn run(platform: &Platform, ops: &[Op]) -> Samples {
@@ -41,7 +41,7 @@ fn reads_and_writes_come_no_faster_than_the_root_complex_takes_them() {
         assert!(of(&free, 11) - of(&free, 1) < ns(300) * 10);
     }
     // Taken together: each pair is a write and a read.
-    let write = Transfer { under_way: Some(4), ..transfer(Verb::Store, 64, 11, 4096) };
+    let write = Transfer { outstanding: Some(4), ..transfer(Verb::Store, 64, 11, 4096) };
     let read = Window { offset: 8192, len: 4096, pattern: Pattern::Sequential };
     let pairs = |count| {
         let write = Transfer { count, ..write };
@@ -110,7 +110,7 @@ const CACHE: [(&str, f64); 2] = [("memory.cache_bytes", 4096.0), ("memory.cached
 fn reads_of_a_window_that_fits_into_the_cache_are_quick_and_of_one_a_line_longer_the_first_is_not() {
     let (plain, cached) = (platform("8B", &[]), platform("8B", &CACHE));
     let one = |platform, window: Window, bytes| {
-        took(platform, Op::Transfer(Transfer { window, under_way: Some(1), ..transfer(Verb::Load, bytes, 1, 0) }))
+        took(platform, Op::Transfer(Transfer { window, outstanding: Some(1), ..transfer(Verb::Load, bytes, 1, 0) }))
     };
     let at = |offset, len| Window { offset, len, pattern: Pattern::Sequential };
     let dram = one(&plain, at(0, 4096), 64);
@@ -131,14 +131,14 @@ fn a_read_that_the_cache_answers_passes_one_that_waits_for_dram() {
     let reads = |count| took(&platform, Op::Transfer(transfer(Verb::Load, 64, count, 65 * 64)));
     assert_eq!(reads(2), reads(1));
     let samples =
-        run(&platform, &[Op::Transfer(Transfer { under_way: Some(2), ..transfer(Verb::Load, 64, 65, 65 * 64) })]);
+        run(&platform, &[Op::Transfer(Transfer { outstanding: Some(2), ..transfer(Verb::Load, 64, 65, 65 * 64) })]);
     let [first, second] = [samples.latencies[0], samples.latencies[1]];
     assert!(first < second, "{first:?} {second:?}");
 }
 
 #[test]
 fn what_a_card_has_just_written_is_in_the_cache_however_long_the_window() {
-    let write = Transfer { under_way: Some(1), ..transfer(Verb::Store, 64, 1, 65536) };
+    let write = Transfer { outstanding: Some(1), ..transfer(Verb::Store, 64, 1, 65536) };
     let pair = |changes: &[(&str, f64)]| {
         took(&platform("8B", changes), Op::WriteRead(WriteRead { write, read: write.window, is_mixed: false }))
     };
@@ -156,7 +156,7 @@ fn descriptors_that_the_core_has_left_in_memory_are_fetched_from_the_cache() {
 
 /// One at a time, round a window of so many lines once.
 fn one_by_one(platform: &Platform, lines: u64, written_by: Writer) -> Vec<Ticks> {
-    let read = Transfer { under_way: Some(1), ..transfer(Verb::Load, 64, lines, lines * 64) };
+    let read = Transfer { outstanding: Some(1), ..transfer(Verb::Load, 64, lines, lines * 64) };
     let memory = HostMemory { written_by, ..HostMemory::default() };
     let plan = Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(read)], 1) };
     let mut samples = Samples::wanted(1);
@@ -167,7 +167,7 @@ fn one_by_one(platform: &Platform, lines: u64, written_by: Writer) -> Vec<Ticks>
 #[test]
 fn what_a_device_wrote_is_there_as_far_as_its_ways_reach_what_a_core_wrote_as_far_as_all_do_and_cold_lines_are_not() {
     // 64 lines, of which devices fill 12.
-    let cached = platform("8B", &[CACHE[0], CACHE[1], ("memory.device_ways", 3.0)]);
+    let cached = platform("8B", &[CACHE[0], CACHE[1], ("memory.ddio_ways", 3.0)]);
     let latencies = |lines, written_by| one_by_one(&cached, lines, written_by);
     let (slow, quick) = (latencies(1, Writer::Nobody)[0], latencies(1, Writer::Core)[0]);
     assert_eq!(slow - quick, ns(120));
@@ -211,7 +211,7 @@ fn a_line_that_a_write_does_not_fill_holds_the_port_unless_the_cache_has_it() {
 #[test]
 fn who_comes_behind_a_write_that_holds_the_port_waits_for_it_and_so_does_what_is_read() {
     let pair = |partial: f64, bytes| {
-        let write = Transfer { under_way: Some(1), ..transfer(Verb::Store, bytes, 1, 4096) };
+        let write = Transfer { outstanding: Some(1), ..transfer(Verb::Store, bytes, 1, 4096) };
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
         took(&platform("8B", &[("memory.partial_line_ns", partial)]), Op::WriteRead(pairs))
     };
@@ -229,7 +229,7 @@ fn memory_of_the_other_socket_is_as_much_farther_away_there_and_back() {
     let two = platform("8B", &[CACHE[0], CACHE[1], ("memory.remote_ns", 65.0)]);
     let took = |platform: &Platform, verb, written_by, socket| {
         let memory = HostMemory { written_by, socket };
-        let transfer = Transfer { under_way: Some(1), ..transfer(verb, 64, 1, 64) };
+        let transfer = Transfer { outstanding: Some(1), ..transfer(verb, 64, 1, 64) };
         let plan = Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
         let mut samples = Samples::wanted(1);
         let mut machine = SimulatedMachine::new(platform).unwrap();

@@ -1,7 +1,7 @@
 //! Does a program get its kernels launched and its bytes copied, by every way, and pay for what the runtime, its core and the card do?
 
 use lanemark_machine::{
-    Allocation, Arguments, Cause, Confirmed, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb,
+    Allocation, Arguments, Cause, Confirmed, HostWait, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Verb,
 };
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -21,11 +21,11 @@ fn run(platform: &Platform, op: Op, passes: u64) -> Samples {
     samples
 }
 
-fn launch(kernels: u32, told: Told, arguments: Arguments) -> Op {
+fn launch(kernels: u32, told: HostWait, arguments: Arguments) -> Op {
     Op::Launch(Launch { kernels, told, arguments })
 }
 
-fn copy(verb: Verb, bytes: u64, told: Told, allocation: Allocation) -> Op {
+fn copy(verb: Verb, bytes: u64, told: HostWait, allocation: Allocation) -> Op {
     Op::MovedByRuntime(MovedByRuntime { verb, bytes, told, allocation })
 }
 
@@ -39,7 +39,7 @@ fn every_byte_of_every_way_comes_to_its_place() {
     for platform in [card(), from_malloc] {
         for verb in [Verb::Store, Verb::Load] {
             for allocation in Allocation::ALL {
-                for told in Told::ALL {
+                for told in HostWait::ALL {
                     // Less than a line; a staged one; one in place; one more than two chunks.
                     for bytes in [1, 4095, 4096, 131_073] {
                         let samples = run(&platform, copy(verb, bytes, told, allocation), 2);
@@ -63,8 +63,8 @@ const NOTHING: Arguments = Arguments::NONE;
 #[test]
 fn kernels_launched_before_one_wait_cost_their_calls_and_one_wait() {
     let quiet = with(&with(&card(), "runtime.idle_exit_ns", 0.0), "runtime.kernel_start_ns", 100.0);
-    let one = delivered_ns(&quiet, launch(1, Told::Finish, NOTHING));
-    let hundred = delivered_ns(&quiet, launch(100, Told::Finish, NOTHING));
+    let one = delivered_ns(&quiet, launch(1, HostWait::Finish, NOTHING));
+    let hundred = delivered_ns(&quiet, launch(100, HostWait::Finish, NOTHING));
     let core = &quiet.core;
     let distance = quiet.core_distance(0).as_ns();
     let round_trip = quiet.root_complex.core_round_trip_ns.value.as_ns() + 2.0 * distance;
@@ -72,13 +72,13 @@ fn kernels_launched_before_one_wait_cost_their_calls_and_one_wait() {
     assert!((hundred - one - 99.0 * (submit + round_trip)).abs() < 99.0 * cycle, "{one} {hundred}");
     // A card that is slower than the calls runs them one after the other.
     let slow = with(&quiet, "runtime.kernel_end_ns", 10_000.0);
-    let [one, hundred] = [1, 100].map(|kernels| delivered_ns(&slow, launch(kernels, Told::Finish, NOTHING)));
+    let [one, hundred] = [1, 100].map(|kernels| delivered_ns(&slow, launch(kernels, HostWait::Finish, NOTHING)));
     assert!((hundred - one - 99.0 * 10_100.0).abs() < 0.1, "{one} {hundred}");
 }
 
 #[test]
 fn each_buffer_a_kernel_is_given_costs_a_look_and_addresses_cost_none() {
-    let of = |count, allocation| delivered_ns(&card(), launch(1, Told::Finish, Arguments { count, allocation }));
+    let of = |count, allocation| delivered_ns(&card(), launch(1, HostWait::Finish, Arguments { count, allocation }));
     let (none, look) = (of(0, Allocation::Buffer), card().runtime.unwrap().argument_ns.value.as_ns());
     assert_eq!([1, 16].map(|count| of(count, Allocation::Buffer) - none), [look, 16.0 * look]);
     assert_eq!(of(16, Allocation::Device), none);
@@ -89,8 +89,8 @@ fn an_event_and_an_empty_queue_cost_what_they_say_and_only_the_program_that_uses
     let platform = with(&with(&card(), "runtime.event_ns", 700.0), "runtime.finish_ns", 300.0);
     for op in [|told| launch(3, told, NOTHING), |told| copy(Verb::Load, 8192, told, Allocation::Device)] {
         let took = |platform: &Platform, told| delivered_ns(platform, op(told));
-        assert_eq!(took(&platform, Told::Event) - took(&card(), Told::Event), 700.0);
-        assert_eq!(took(&platform, Told::Finish) - took(&card(), Told::Finish), 300.0);
+        assert_eq!(took(&platform, HostWait::Event) - took(&card(), HostWait::Event), 700.0);
+        assert_eq!(took(&platform, HostWait::Finish) - took(&card(), HostWait::Finish), 300.0);
     }
 }
 
@@ -98,7 +98,7 @@ fn an_event_and_an_empty_queue_cost_what_they_say_and_only_the_program_that_uses
 fn a_copy_is_staged_below_a_length_beside_a_line_and_beyond_what_may_be_pinned() {
     // A driver that pins for nothing leaves no doubt who copied.
     let copied_ns = |platform: &Platform, bytes| {
-        waited_ns(&run(platform, copy(Verb::Load, bytes, Told::Event, Allocation::Device), 1), Cause::Runtime)
+        waited_ns(&run(platform, copy(Verb::Load, bytes, HostWait::Event, Allocation::Device), 1), Cause::Runtime)
     };
     let software = copied_ns(&card(), 4096);
     assert_eq!(copied_ns(&card(), 4095) - software, 64.0 * 6.0);
@@ -117,7 +117,7 @@ fn memory_that_stays_pinned_must_be_less_than_may_be_pinned() {
     let platform = with(&with(&card(), "runtime.chunk_bytes", 4096.0), "runtime.pinned_bytes", 8192.0);
     let machine = SimulatedMachine::new(&platform).unwrap();
     let takes = |bytes, allocation| {
-        machine.supports(&Plan::on_one_core(vec![copy(Verb::Store, bytes, Told::Finish, allocation)], 1))
+        machine.supports(&Plan::on_one_core(vec![copy(Verb::Store, bytes, HostWait::Finish, allocation)], 1))
     };
     for allocation in [Allocation::Host, Allocation::Mapped] {
         assert!(takes(8192, allocation).is_ok());
@@ -133,22 +133,22 @@ fn a_staged_store_gives_the_buffer_back_before_it_is_over_and_nothing_else_does(
         sample.issue < sample.delivered
     };
     for (allocation, bytes) in [(Allocation::Buffer, 64), (Allocation::Device, 4095), (Allocation::Mapped, 80_000)] {
-        assert!(is_early(Verb::Store, bytes, Told::Finish, allocation));
-        assert!(!is_early(Verb::Store, bytes, Told::Event, allocation));
-        assert!(!is_early(Verb::Load, bytes, Told::Finish, allocation));
+        assert!(is_early(Verb::Store, bytes, HostWait::Finish, allocation));
+        assert!(!is_early(Verb::Store, bytes, HostWait::Event, allocation));
+        assert!(!is_early(Verb::Load, bytes, HostWait::Finish, allocation));
     }
-    assert!(!is_early(Verb::Store, 4096, Told::Finish, Allocation::Buffer));
-    assert!(!is_early(Verb::Store, 64, Told::Finish, Allocation::Host));
+    assert!(!is_early(Verb::Store, 4096, HostWait::Finish, Allocation::Buffer));
+    assert!(!is_early(Verb::Store, 64, HostWait::Finish, Allocation::Host));
 }
 
 #[test]
 fn a_core_that_waits_too_long_falls_asleep_and_wakes_late() {
     let of = |entry| {
         let platform = with(&card(), "runtime.idle_entry_ns", entry);
-        let samples = run(&platform, launch(1, Told::Finish, NOTHING), 1);
+        let samples = run(&platform, launch(1, HostWait::Finish, NOTHING), 1);
         (samples.taken[0].delivered.as_ns(), waited_ns(&samples, Cause::Idle))
     };
-    let samples = run(&card(), launch(1, Told::Finish, NOTHING), 1);
+    let samples = run(&card(), launch(1, HostWait::Finish, NOTHING), 1);
     let waited = waited_ns(&samples, Cause::Compute) + waited_ns(&samples, Cause::Interrupt);
     let (awake, asleep) = (of(waited), of(waited - 0.01));
     assert_eq!((awake.1, asleep), (0.0, (awake.0 + 4000.0, 4000.0)));
@@ -157,25 +157,25 @@ fn a_core_that_waits_too_long_falls_asleep_and_wakes_late() {
 #[test]
 fn a_slow_clock_makes_all_that_software_does_slow_and_nothing_else() {
     let powersave = with(&card(), "runtime.clock_ghz", 1.4);
-    for op in [launch(1, Told::Finish, NOTHING), copy(Verb::Store, 80_000, Told::Finish, Allocation::Buffer)] {
+    for op in [launch(1, HostWait::Finish, NOTHING), copy(Verb::Store, 80_000, HostWait::Finish, Allocation::Buffer)] {
         let [fast, slow] = [card(), powersave.clone()].map(|platform| run(&platform, op.clone(), 1));
         for (cause, factor) in
-            [(Cause::Runtime, 2.0), (Cause::Driver, 2.0), (Cause::Interrupt, 1.0), (Cause::StrongOrder, 1.0)]
+            [(Cause::Runtime, 2.0), (Cause::Driver, 2.0), (Cause::Interrupt, 1.0), (Cause::StrongOrdering, 1.0)]
         {
             assert_eq!(waited_ns(&slow, cause), factor * waited_ns(&fast, cause), "{cause:?}");
         }
         assert!(slow.taken[0].delivered > fast.taken[0].delivered);
     }
     assert_eq!(
-        run(&with(&card(), "runtime.clock_ghz", 2.8), launch(1, Told::Event, NOTHING), 1).taken,
-        run(&card(), launch(1, Told::Event, NOTHING), 1).taken
+        run(&with(&card(), "runtime.clock_ghz", 2.8), launch(1, HostWait::Event, NOTHING), 1).taken,
+        run(&card(), launch(1, HostWait::Event, NOTHING), 1).taken
     );
 }
 
 #[test]
 fn the_last_core_of_the_first_socket_launches_soonest() {
     let took = |core| {
-        let mut plan = Plan::on_one_core(vec![launch(1, Told::Finish, NOTHING)], 1);
+        let mut plan = Plan::on_one_core(vec![launch(1, HostWait::Finish, NOTHING)], 1);
         plan.lanes[0].core = core;
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(&card()).unwrap().run(&plan, &mut samples).unwrap();
@@ -207,9 +207,9 @@ fn passes_that_are_left_out_change_nothing_that_is_seen() {
     for (key, value) in [("runtime.chunk_bytes", 65_536.0), ("runtime.chunk_bytes", 1000.0), ("link.width_lanes", 1.0)]
     {
         let platform = with(&card(), key, value);
-        let copies = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| Told::ALL.map(|told| (verb, told)));
+        let copies = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| HostWait::ALL.map(|told| (verb, told)));
         let copies = copies.flat_map(|(verb, told)| Allocation::ALL.map(|held| copy(verb, 3333, told, held)));
-        for op in copies.chain([launch(1, Told::Finish, NOTHING), launch(7, Told::Event, NOTHING)]) {
+        for op in copies.chain([launch(1, HostWait::Finish, NOTHING), launch(7, HostWait::Event, NOTHING)]) {
             let [skipped, detailed] = both(&platform, &op, 50, 1_000_000_000);
             assert_eq!(skipped.unwrap(), detailed.unwrap(), "{op:?}");
         }
@@ -218,7 +218,7 @@ fn passes_that_are_left_out_change_nothing_that_is_seen() {
 
 #[test]
 fn time_is_over_when_it_would_be_with_every_pass() {
-    let op = copy(Verb::Load, 4096, Told::Finish, Allocation::Buffer);
+    let op = copy(Verb::Load, 4096, HostWait::Finish, Allocation::Buffer);
     let took = both(&card(), &op, 100, 1_000_000_000)[0].as_ref().unwrap().taken[0].delivered.as_ns().ceil() as u64;
     assert!(both(&card(), &op, 100, took + 1).iter().all(Result::is_ok));
     for error in both(&card(), &op, 100, took - 20_000) {
@@ -228,7 +228,7 @@ fn time_is_over_when_it_would_be_with_every_pass() {
 
 #[test]
 fn a_hundred_thousand_copies_take_as_long_as_so_many_and_are_quickly_simulated() {
-    let op = copy(Verb::Store, 80_000, Told::Finish, Allocation::Device);
+    let op = copy(Verb::Store, 80_000, HostWait::Finish, Allocation::Device);
     let per_copy = |passes| {
         let mut plan = Plan::on_one_core(vec![op.clone()], passes);
         plan.timeout = lanemark_units::Ticks::whole_ns(1_000_000_000_000);
@@ -244,10 +244,10 @@ fn a_hundred_thousand_copies_take_as_long_as_so_many_and_are_quickly_simulated()
 fn refused_once(fault: &str, verb: Verb, bytes: u64, allocation: Allocation) -> (String, Option<Confirmed>) {
     let platform = card().with_fault(fault.parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
-    let plan = Plan::on_one_core(vec![copy(verb, bytes, Told::Finish, allocation)], 2);
+    let plan = Plan::on_one_core(vec![copy(verb, bytes, HostWait::Finish, allocation)], 2);
     let mut samples = Samples::wanted(1);
     let error = machine.run(&plan, &mut samples).unwrap_err().to_string();
-    assert_eq!(machine.mishaps()[0].because_not, None);
+    assert_eq!(machine.injected_faults()[0].because_not, None);
     machine.run(&plan, &mut samples).unwrap();
     (error, samples.confirmed)
 }
@@ -286,9 +286,9 @@ fn pages_that_stay_pinned_are_pinned_once() {
         let fault = format!("unpinnable@card:{}", pages + 1);
         let platform = card().with_fault(fault.parse().unwrap()).unwrap();
         let mut machine = SimulatedMachine::new(&platform).unwrap();
-        let plan = Plan::on_one_core(vec![copy(Verb::Store, bytes, Told::Finish, allocation)], 9);
+        let plan = Plan::on_one_core(vec![copy(Verb::Store, bytes, HostWait::Finish, allocation)], 9);
         machine.run(&plan, &mut Samples::wanted(1)).unwrap();
-        assert!(machine.mishaps()[0].because_not.is_some(), "{allocation}");
+        assert!(machine.injected_faults()[0].because_not.is_some(), "{allocation}");
     }
 }
 
@@ -305,7 +305,7 @@ fn other_faults_end_a_copy_too_and_the_next_one_works() {
 fn each_message_tells_of_its_own_kernel_though_others_are_over() {
     // All are over long before the first of their messages is at the handler.
     let platform = with(&with(&card(), "runtime.kernel_start_ns", 10.0), "driver.interrupt_ns", 1_000_000.0);
-    let took = |kernels| run(&platform, launch(kernels, Told::Finish, NOTHING), 1);
+    let took = |kernels| run(&platform, launch(kernels, HostWait::Finish, NOTHING), 1);
     let (one, two) = (took(1), took(2));
     let later = two.taken[0].delivered - one.taken[0].delivered;
     assert!(later.as_ns() > 3000.0, "the second call takes so long, and then its own message");

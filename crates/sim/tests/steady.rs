@@ -5,7 +5,7 @@ use lanemark_machine::{
     Lane, Machine, OnChannels, Op, Partner, Pattern, Plan, Relay, Samples, Steady, Transfer, Unsteady, Verb, Window,
     WriteRead,
 };
-use lanemark_platform::{Origin, PRESETS, Passing, Platform, preset};
+use lanemark_platform::{OrderingChoice, Origin, PRESETS, Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
 
@@ -17,7 +17,7 @@ fn rosta() -> Platform {
 fn writes(to: u32, count: u64) -> Transfer {
     let window = Window { offset: 8 << 20, len: 1 << 20, pattern: Pattern::Sequential };
     let partner = Partner::Peer { card: to, bar: 0 };
-    Transfer { card: 0, verb: Verb::Store, partner, bytes: 128, count, window, under_way: None }
+    Transfer { card: 0, verb: Verb::Store, partner, bytes: 128, count, window, outstanding: None }
 }
 
 /// Transfers of 128 B with host memory.
@@ -123,7 +123,7 @@ fn where_it_does_not_apply_the_reason_is_told() {
     let mut damaged = rosta();
     damaged.link.tlps_per_error.value = 1000;
     let mut at_random = rosta();
-    at_random.link.passing.value = Passing::Random;
+    at_random.link.ordering.value = OrderingChoice::Random;
     let mut relaxed = rosta();
     relaxed.dma.as_mut().unwrap().relaxed_ordering.value = true;
     let assumed = || Origin::Assumed("a cache".to_owned());
@@ -134,11 +134,11 @@ fn where_it_does_not_apply_the_reason_is_told() {
         ..host(Verb::Store, many)
     };
     let same = WriteRead { write: host(Verb::Store, many), read: host(Verb::Store, many).window, is_mixed: false };
-    let same = WriteRead { write: Transfer { under_way: Some(1), ..same.write }, ..same };
+    let same = WriteRead { write: Transfer { outstanding: Some(1), ..same.write }, ..same };
     let write = |transfer| Op::Transfer(transfer);
     for (platform, ops, because) in [
         (&damaged, vec![write(writes(1, many))], Unsteady::Errors),
-        (&at_random, vec![write(writes(1, many))], Unsteady::RandomPassing),
+        (&at_random, vec![write(writes(1, many))], Unsteady::RandomOrdering),
         (&plain, vec![write(somewhere)], Unsteady::RandomPlaces),
         (&cached, vec![write(host(Verb::Load, many))], Unsteady::Cached),
         (&plain, vec![Op::WriteRead(same)], Unsteady::SharedBytes),
@@ -146,7 +146,7 @@ fn where_it_does_not_apply_the_reason_is_told() {
         (
             &relaxed,
             vec![write(Transfer { window: Window { len: 4096, ..writes(1, many).window }, ..writes(1, many) })],
-            Unsteady::Passing,
+            Unsteady::ReorderedWrites,
         ),
         (&plain, vec![write(writes(1, 60))], Unsteady::Few),
         // Two clocks of ordered sets: more than a million writes until both are as they were.
@@ -252,7 +252,7 @@ fn whoever_watches_sees_every_tlp() {
 fn reads_that_are_timed_one_by_one_keep_all_their_times() {
     // Fewer and more than are kept.
     for count in [3000, 20_000] {
-        let read = Transfer { under_way: Some(1), ..host(Verb::Load, count) };
+        let read = Transfer { outstanding: Some(1), ..host(Verb::Load, count) };
         let mut platform = rosta();
         platform.link.skp.value = false;
         let (quick, steady) = skipping(&platform, &[Op::Transfer(read)]);

@@ -3,8 +3,8 @@
 mod stage;
 
 use lanemark_machine::{
-    Completion, Descriptors, DmaCall, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Share,
-    Together, Transfer, Verb, Window,
+    Completion, Concurrent, Descriptors, DmaCall, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Samples,
+    Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -26,7 +26,7 @@ fn card(changes: &[(&str, f64)]) -> Platform {
 fn call(channel: u32, bytes: u64) -> DmaCall {
     let window = Window { offset: u64::from(channel) * PART, len: PART, pattern: Pattern::Sequential };
     let (verb, partner) = (Verb::Store, Partner::Host);
-    let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, under_way: None };
+    let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
     DmaCall { transfer, channel, share: Share::Doorbell, descriptors: UC, completion: Completion::Flag }
 }
 
@@ -60,7 +60,7 @@ fn is_there(machine: &mut SimulatedMachine, call: &DmaCall) -> bool {
         match verb {
             Verb::Store => {
                 board.memory_mut().read(offset, &mut found);
-                stored_bytes(board.lent_at() + offset, 0, &mut meant);
+                stored_bytes(board.mapped_at() + offset, 0, &mut meant);
             }
             Verb::Load => {
                 board.memory_mut().read(offset, &mut meant);
@@ -87,7 +87,7 @@ fn every_thread_moves_its_own_bytes_whatever_way_each_of_them_calls() {
                     .collect();
                 let mut machine = SimulatedMachine::new(&card(&[])).unwrap();
                 let samples = run(&mut machine, &calls);
-                let Together { common, each } = samples.together.unwrap();
+                let Concurrent { common, each } = samples.together.unwrap();
                 for (call, moved) in calls.iter().zip(&each) {
                     assert_eq!(moved.bytes, call.transfer.bytes_of_pass(), "{call:?}");
                     assert!(is_there(&mut machine, call), "{call:?}");

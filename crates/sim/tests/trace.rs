@@ -4,8 +4,8 @@ mod random;
 mod stage;
 
 use lanemark_machine::{
-    Cause, Direction, DllpKind, Frame, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Trace, Transfer, Verb,
-    Waiter, Window,
+    Cause, Direction, DllpKind, Frame, Lane, Machine, Op, Partner, Pattern, Plan, Samples, StallSite, Trace, Transfer,
+    Verb, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -26,7 +26,7 @@ fn header(frame: &Frame) -> Header {
 
 fn moves(card: u32, verb: Verb, partner: Partner, bytes: u64, count: u64) -> Plan {
     let window = Window { offset: 0x10000, len: 64 << 10, pattern: Pattern::Sequential };
-    let transfer = Transfer { card, verb, partner, bytes, count, window, under_way: None };
+    let transfer = Transfer { card, verb, partner, bytes, count, window, outstanding: None };
     Plan::on_one_core(vec![Op::Transfer(transfer)], 1)
 }
 
@@ -48,7 +48,7 @@ fn a_trace_changes_nothing_and_has_every_tlp_and_every_wait() {
         assert_eq!(kinds(TlpKind::CplD), traffic.completion_tlps, "seed {seed}");
         assert_eq!((trace.dropped.frames, trace.dropped.waits, trace.dropped.illegal), (0, 0, 0));
         for cause in Cause::ALL {
-            let of_core = trace.waits.iter().filter(|wait| wait.who == Waiter::Core(0) && wait.cause == cause);
+            let of_core = trace.waits.iter().filter(|wait| wait.who == StallSite::Core(0) && wait.cause == cause);
             let sum: Ticks = of_core.map(|wait| wait.until.since(wait.from)).sum();
             let charged = samples.waits.iter().find(|wait| wait.cause == cause).map_or(Ticks::ZERO, |wait| wait.span);
             assert_eq!(sum, charged, "seed {seed}, {cause:?}");
@@ -146,7 +146,7 @@ fn times_of_a_tlp_run_forward_and_no_line_carries_two_at_once() {
             let line: Vec<&Frame> = trace.frames.iter().filter(|frame| frame.direction == direction).collect();
             assert!(line.windows(2).all(|pair| pair[0].ends <= pair[1].starts), "seed {seed}");
         }
-        for who in [Waiter::Core(0), Waiter::Core(1)] {
+        for who in [StallSite::Core(0), StallSite::Core(1)] {
             let waits: Vec<_> = trace.waits.iter().filter(|wait| wait.who == who).collect();
             assert!(waits.windows(2).all(|pair| pair[0].until <= pair[1].from), "seed {seed}: {waits:?}");
         }
@@ -207,7 +207,7 @@ fn completions_say_how_much_is_to_come_and_who_answers() {
             assert_eq!(left, 0);
         }
     }
-    let of_engine = trace.waits.iter().all(|wait| wait.who == Waiter::Engine(1));
+    let of_engine = trace.waits.iter().all(|wait| wait.who == StallSite::Engine(1));
     assert!(of_engine && !trace.waits.is_empty());
 }
 

@@ -19,7 +19,7 @@ fn a_fifo_behind_wc_loses_writes_to_the_same_address() {
         ..Stream::over(Verb::Store, stage::plain(1), span("fifo", Wc, 0, 1))
     };
     stage.run(vec![Op::Stream(six_times.clone()), fence(Fence::Sfence)]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.writes("fifo"), [(0, 1, 0b0001, 0)]);
     let fifo = &stage.board.region_mut("fifo").unwrap().fifo;
     assert_eq!(fifo.iter().map(|entry| (entry.offset, entry.len)).collect::<Vec<_>>(), [(0, 1)]);
@@ -28,7 +28,7 @@ fn a_fifo_behind_wc_loses_writes_to_the_same_address() {
     uncached.span.memory_type = Uc;
     stage.board.region_mut("fifo").unwrap().fifo.clear();
     stage.run(vec![Op::Stream(uncached)]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.board.region_mut("fifo").unwrap().fifo.len(), 6, "UC keeps the number of writes");
 }
 
@@ -36,7 +36,7 @@ fn a_fifo_behind_wc_loses_writes_to_the_same_address() {
 fn a_fifo_behind_wc_gets_all_bytes_when_they_are_sprayed_over_the_line() {
     let mut stage = Stage::new();
     stage.run(vec![store(1, span("fifo", Wc, 0, 6)), fence(Fence::Sfence)]);
-    stage.settle();
+    stage.quiesce();
     let stored = stage.stored("fifo", 0, 6);
     let entry = *stage.board.region_mut("fifo").unwrap().fifo.front().unwrap();
     assert_eq!((entry.offset, entry.len, &entry.data[..6]), (0, 6, &stored[..]));
@@ -47,7 +47,7 @@ fn a_fifo_behind_wc_gets_all_bytes_when_they_are_sprayed_over_the_line() {
 fn a_partly_stored_line_reaches_a_fifo_as_several_writes() {
     let mut stage = Stage::new();
     stage.run(vec![store(4, span("fifo", Wc, 0, 60)), fence(Fence::Sfence)]);
-    stage.settle();
+    stage.quiesce();
     let fifo = &stage.board.region_mut("fifo").unwrap().fifo;
     assert_eq!(fifo.iter().map(|entry| entry.len).collect::<Vec<_>>(), [8, 8, 8, 8, 8, 8, 8, 4]);
 }
@@ -57,12 +57,12 @@ fn the_order_of_writes_is_not_kept() {
     let mut stage = Stage::new();
     // Line 1 is opened after line 0 and is full first.
     stage.run(vec![store(8, span("sram", Wc, 0, 8)), store(64, span("sram", Wc, 64, 64)), fence(Fence::Sfence)]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.writes("sram"), [(64, 16, 0xF, 0xF), (0, 2, 0xF, 0xF)]);
 
     let mut stage = Stage::new();
     stage.run(vec![store(8, span("sram", Uc, 0, 8)), store(8, span("sram", Uc, 64, 8))]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.writes("sram"), [(0, 2, 0xF, 0xF), (64, 2, 0xF, 0xF)], "UC keeps it");
 }
 
@@ -82,7 +82,7 @@ fn a_partial_flush_splits_by_policy() {
         let mut stage = Stage::with(policy, &[]);
         let before = stage.device("sram", 0, 64);
         stage.run(body());
-        stage.settle();
+        stage.quiesce();
         assert_eq!(stage.writes("sram"), tlps, "{policy}");
         let mut after = before;
         for part in [2..9, 16..20, 63..64] {
@@ -98,9 +98,9 @@ fn a_line_of_64_bytes_is_one_tlp_and_63_bytes_are_not() {
     for policy in ["8B", "dw", "contiguous"] {
         let mut stage = Stage::with(policy, &[]);
         stage.run(vec![store(1, span("sram", Wc, 0, 63))]);
-        assert_eq!(stage.settle().writes("sram"), [], "{policy}: one byte short, nothing leaves");
+        assert_eq!(stage.quiesce().writes("sram"), [], "{policy}: one byte short, nothing leaves");
         stage.run(vec![store(1, span("sram", Wc, 63, 1))]);
-        assert_eq!(stage.settle().writes("sram"), [LINE], "{policy}: full, it leaves by itself");
+        assert_eq!(stage.quiesce().writes("sram"), [LINE], "{policy}: full, it leaves by itself");
     }
 }
 
@@ -110,12 +110,12 @@ fn others_read_stale_data_before_a_flush_and_new_data_after_it() {
     let old = stage.device("sram", 0, 8);
     stage.run(vec![store(8, span("sram", Wc, 0, 8))]);
     let new = stage.stored("sram", 0, 8);
-    stage.settle();
+    stage.quiesce();
     stage.run_on(1, vec![load(8, span("sram", Uc, 0, 8))]);
     assert_eq!(stage.seen_on(1).last().unwrap().bytes, old, "the other core");
     assert_eq!(stage.device("sram", 0, 8), old, "the device");
     stage.run(vec![fence(Fence::Sfence)]);
-    stage.settle();
+    stage.quiesce();
     stage.run_on(1, vec![load(8, span("sram", Uc, 0, 8))]);
     assert_eq!(stage.seen_on(1).last().unwrap().bytes, new);
     assert_eq!(stage.device("sram", 0, 8), new);
@@ -148,14 +148,14 @@ fn a_seventh_line_evicts_on_a_processor_with_six_buffers_and_six_lines_do_not() 
     let touch = |line: u64| store(8, span("sram", Wc, line * 64, 8));
     let mut stage = Stage::new();
     stage.run((0..6).map(touch).collect());
-    assert_eq!(stage.settle().writes("sram"), []);
+    assert_eq!(stage.quiesce().writes("sram"), []);
     stage.run(vec![touch(5), touch(0)]);
-    assert_eq!(stage.settle().writes("sram"), [], "lines that have a buffer need no other");
+    assert_eq!(stage.quiesce().writes("sram"), [], "lines that have a buffer need no other");
     stage.run(vec![touch(6)]);
-    assert_eq!(stage.settle().writes("sram"), [(0, 2, 0xF, 0xF)], "the line opened first leaves");
+    assert_eq!(stage.quiesce().writes("sram"), [(0, 2, 0xF, 0xF)], "the line opened first leaves");
     let mut ten = Stage::with("8B", &[("core.wc_buffers", 10.0)]);
     ten.run((0..10).map(touch).collect());
-    assert_eq!(ten.settle().writes("sram"), []);
+    assert_eq!(ten.quiesce().writes("sram"), []);
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn writes_of_another_region_evict() {
     stage.run(vec![store(8, span("ddr", Wc, 0, 8))]);
     let stored = stage.stored("ddr", 0, 8);
     stage.run((0..5).map(|line| store(8, span("sram", Wc, line * 64, 8))).collect());
-    assert_eq!(stage.settle().crossed(), []);
+    assert_eq!(stage.quiesce().crossed(), []);
     stage.run(vec![store(8, span("sram", Wc, 5 * 64, 8))]);
-    assert_eq!(stage.settle().writes("ddr"), [(0, 2, 0xF, 0xF)]);
+    assert_eq!(stage.quiesce().writes("ddr"), [(0, 2, 0xF, 0xF)]);
     assert_eq!(stage.device("ddr", 0, 8), stored);
 }
 
@@ -194,7 +194,7 @@ fn whatever_drains_drains_and_lfence_does_not() {
         stage.run(vec![store(4, span("sram", Wc, 0, 4))]);
         let new = stage.stored("sram", 0, 4);
         stage.run(vec![op]);
-        stage.settle();
+        stage.quiesce();
         assert_eq!(stage.device("sram", 0, 4), if drained { new } else { old }, "{what}");
     }
 }
@@ -203,7 +203,7 @@ fn whatever_drains_drains_and_lfence_does_not() {
 fn a_uc_store_arrives_behind_the_wc_stores_before_it() {
     let mut stage = Stage::new();
     stage.run(vec![store(8, span("sram", Wc, 0, 16)), store(8, span("sram", Uc, 128, 8))]);
-    stage.settle();
+    stage.quiesce();
     let offsets: Vec<u64> = stage.writes("sram").into_iter().map(|write| write.0).collect();
     assert_eq!(offsets, [0, 8, 128]);
 }
@@ -215,7 +215,7 @@ fn sfence_waits_until_the_last_line_is_acknowledged_and_not_until_it_is_delivere
     let time = stage.run(vec![store(64, span("sram", Wc, 0, 64)), fence(Fence::Sfence)]);
     assert_eq!(time, ns(102));
     assert_eq!(stage.writes("sram"), [], "the line is still on the link");
-    assert_eq!(stage.settle().writes("sram"), [LINE]);
+    assert_eq!(stage.quiesce().writes("sram"), [LINE]);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_line_stored_to_again_waits_for_its_acknowledgment() {
     let line = || store(64, span("sram", Wc, 0, 64));
     stage.run(vec![line(), line(), fence(Fence::Sfence)]);
     assert_eq!(stage.waited(lanemark_machine::Cause::SameLine), ns(99), "all but the cycle it issued in");
-    assert_eq!(stage.settle().writes("sram"), [LINE, LINE]);
+    assert_eq!(stage.quiesce().writes("sram"), [LINE, LINE]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn sixteen_stores_of_4_bytes_make_16_beats_on_uc_and_1_on_wc() {
     let beats = |stage: &mut Stage| stage.board.region_mut("ddr").unwrap().take_beats();
     for (kind, count) in [(Uc, 16), (Wc, 1)] {
         stage.run(vec![store(4, span("ddr", kind, 0, 64))]);
-        stage.settle();
+        stage.quiesce();
         let first = beats(&mut stage);
         assert_eq!((first.write, first.read), (count, 0), "{kind}");
         let second = beats(&mut stage);
@@ -248,7 +248,7 @@ fn movdiri_is_never_combined() {
     for kind in [Wc, Uc, Wt, Wp] {
         let mut stage = Stage::new();
         stage.run(vec![stream(Verb::Store, Access::Movdiri(Width::B4), span("sram", kind, 0, 16))]);
-        stage.settle();
+        stage.quiesce();
         let dws = [0, 4, 8, 12].map(|offset| (offset, 1, 0xF, 0));
         assert_eq!(stage.writes("sram"), dws, "{kind}");
         assert_eq!(stage.device("sram", 0, 16), stage.stored("sram", 0, 16));
@@ -260,7 +260,7 @@ fn movdir64b_is_one_tlp_of_64_bytes_even_on_uc() {
     for kind in [Wc, Uc, Wt, Wp] {
         let mut stage = Stage::new();
         let time = stage.run(vec![stream(Verb::Store, Access::Movdir64b, span("sram", kind, 0, 128))]);
-        stage.settle();
+        stage.quiesce();
         assert_eq!(stage.writes("sram"), [LINE, (64, 16, 0xF, 0xF)], "{kind}");
         assert_eq!(time, ns(2), "{kind}: weakly ordered, nobody waits");
     }
@@ -273,7 +273,7 @@ fn a_direct_store_flushes_what_is_gathered_for_its_line_first() {
         store(8, span("sram", Wc, 0, 16)),
         stream(Verb::Store, Access::Movdiri(Width::B8), span("sram", Wc, 8, 8)),
     ]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.writes("sram"), [(0, 2, 0xF, 0xF), (8, 2, 0xF, 0xF), (8, 2, 0xF, 0xF)]);
 }
 
@@ -282,7 +282,7 @@ fn non_temporal_stores_combine_on_wc_and_wt_and_stay_single_on_uc_and_wp() {
     for (kind, writes) in [(Wc, 1), (Wt, 1), (Uc, 4), (Wp, 4)] {
         let mut stage = Stage::new();
         stage.run(vec![stream(Verb::Store, Access::NonTemporal(Width::B16), span("sram", kind, 0, 64))]);
-        stage.settle();
+        stage.quiesce();
         assert_eq!(stage.writes("sram").len(), writes, "{kind}");
         assert_eq!(stage.device("sram", 0, 64), stage.stored("sram", 0, 64), "{kind}");
     }
@@ -296,7 +296,7 @@ fn a_wt_store_does_not_overtake_a_non_temporal_one_to_its_line() {
         store(4, span("sram", Wt, 0, 4)),
         fence(Fence::Sfence),
     ]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.writes("sram"), [(0, 2, 0xF, 0xF), (0, 1, 0xF, 0)], "the older one first");
 }
 
@@ -305,7 +305,7 @@ fn a_load_and_the_store_behind_it_do_not_change_places() {
     let mut stage = Stage::new();
     let old = stage.device("sram", 0, 64);
     stage.run(vec![load(8, span("sram", Wc, 0, 8)), store(64, span("sram", Wc, 0, 64))]);
-    stage.settle();
+    stage.quiesce();
     assert_eq!(stage.seen(), old[..8], "the load is older");
     let kinds: Vec<_> = stage.crossed().iter().map(|crossing| crossing.tlp.kind).collect();
     assert_eq!(kinds, [lanemark_sim::TlpKind::MRd, lanemark_sim::TlpKind::MWr]);

@@ -26,7 +26,7 @@ pub fn fabric() {
 fn transfer(card: u32, verb: Verb, partner: Partner, tlps: u64) -> Transfer {
     let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
     let window = if let Partner::Peer { .. } = partner { Window { offset: 8 << 20, ..window } } else { window };
-    Transfer { card, verb, partner, bytes: 4096, count: tlps * MPS / 4096, window, under_way: None }
+    Transfer { card, verb, partner, bytes: 4096, count: tlps * MPS / 4096, window, outstanding: None }
 }
 
 /// Every card writes to the next one.
@@ -69,7 +69,7 @@ name = "{name}"
 below = "{below}"
 generation = {{ value = 3, assumed = "bench" }}
 width_lanes = {{ value = 8, assumed = "bench" }}
-one_way_ns = {{ value = 10, assumed = "bench" }}
+link_latency_ns = {{ value = 10, assumed = "bench" }}
 latency_ns = {{ value = 150, assumed = "bench" }}
 "#
         );

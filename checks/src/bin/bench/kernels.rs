@@ -2,7 +2,7 @@
 
 use super::{ROUNDS, row};
 use lanemark_compute::{Generated, Spmv, Work};
-use lanemark_machine::{Compute, Machine, Op, Plan, Samples, Told};
+use lanemark_machine::{Compute, HostWait, Machine, Op, Plan, Samples};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use std::hint::black_box;
@@ -31,7 +31,7 @@ pub fn kernels() {
         for (kernels, ports_each) in [(1, 1), (1, 4), (8, 4)] {
             let Ok(mut machine) = SimulatedMachine::new(&card) else { return };
             let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-            let plan = Plan::on_one_core(vec![Op::Compute(Compute { work, told: Told::Finish })], 1);
+            let plan = Plan::on_one_core(vec![Op::Compute(Compute { work, told: HostWait::Finish })], 1);
             let mut simulated = Vec::new();
             let mut by_loop = Vec::new();
             for _ in 0..ROUNDS {

@@ -6,7 +6,7 @@
 
 use super::row;
 use lanemark_hw::opencl::OpenClMachine;
-use lanemark_machine::{Allocation, Arguments, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Told, Verb};
+use lanemark_machine::{Allocation, Arguments, HostWait, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Verb};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -71,9 +71,9 @@ fn on_nothing() -> Result<(), String> {
 /// What our loop takes where calls take nothing, and one in C.
 pub fn nothing() {
     let all = |bare: &Path| {
-        added(bare, &["launch"], "a launch and clFinish", Told::Finish, &launch())?;
+        added(bare, &["launch"], "a launch and clFinish", HostWait::Finish, &launch())?;
         let bytes = SHORT_BYTES.to_string();
-        for told in Told::ALL {
+        for told in HostWait::ALL {
             let what = format!("a copy of {SHORT_BYTES} B, told by {}", told.name());
             added(bare, &["copy", &bytes], &what, told, &copy(SHORT_BYTES, told))?;
         }
@@ -87,7 +87,7 @@ const SHORT_BYTES: u64 = 8;
 /// Passes of a sample there.
 const SHORT_PASSES: u64 = 2000;
 
-fn added(bare: &Path, asked: &[&str], what: &str, told: Told, op: &Op) -> Result<(), String> {
+fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, op: &Op) -> Result<(), String> {
     let passes = SHORT_PASSES.to_string();
     let asked: Vec<&str> = [asked[0], &passes].into_iter().chain(asked[1..].iter().copied()).collect();
     let mut rounds = Vec::new();
@@ -106,10 +106,10 @@ fn added(bare: &Path, asked: &[&str], what: &str, told: Told, op: &Op) -> Result
 }
 
 fn launch() -> Op {
-    Op::Launch(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE })
+    Op::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE })
 }
 
-fn copy(bytes: u64, told: Told) -> Op {
+fn copy(bytes: u64, told: HostWait) -> Op {
     Op::MovedByRuntime(MovedByRuntime { verb: Verb::Store, bytes, told, allocation: Allocation::Buffer })
 }
 
@@ -167,7 +167,7 @@ impl Bare {
     }
 
     /// Nanoseconds of a pass of each sample.
-    fn samples(&mut self, told: Told) -> Result<Vec<f64>, String> {
+    fn samples(&mut self, told: HostWait) -> Result<Vec<f64>, String> {
         let mut line = String::new();
         let asked = writeln!(self.ask, "{} {SAMPLES}", told.name()).and_then(|()| self.ask.flush());
         asked.and_then(|()| self.said.read_line(&mut line)).map_err(|error| format!("the loop in C: {error}"))?;
@@ -195,7 +195,13 @@ fn samples(machine: &mut OpenClMachine, op: Op, passes: u64) -> Result<Vec<f64>,
 }
 
 /// One after the other, in turns: the median of ours and that of the loop in C.
-fn turns(machine: &mut OpenClMachine, op: &Op, passes: u64, bare: &mut Bare, told: Told) -> Result<[f64; 2], String> {
+fn turns(
+    machine: &mut OpenClMachine,
+    op: &Op,
+    passes: u64,
+    bare: &mut Bare,
+    told: HostWait,
+) -> Result<[f64; 2], String> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
         // Neither is always the one that comes second.
@@ -224,7 +230,7 @@ fn launches(bare: &Path) -> Result<(), String> {
     for _ in 0..ROUNDS {
         let mut machine = opened()?;
         let mut bare = Bare::new(bare, &machine, &["launch", &LAUNCHES.to_string()])?;
-        rounds.push(turns(&mut machine, &launch(), LAUNCHES, &mut bare, Told::Finish)?);
+        rounds.push(turns(&mut machine, &launch(), LAUNCHES, &mut bare, HostWait::Finish)?);
     }
     row("runtime: a launch that does nothing and clFinish, ns", rounds.iter().map(|[ours, _]| *ours).collect());
     row("  baseline: a loop in C, ns", rounds.iter().map(|[_, bare]| *bare).collect());
@@ -236,16 +242,16 @@ fn launches(bare: &Path) -> Result<(), String> {
 fn copies(bare: &Path) -> Result<(), String> {
     let bytes = BYTES as f64;
     // Rates by either wait, of ours and of the loop in C.
-    let mut rounds = [const { Vec::new() }; Told::ALL.len()];
+    let mut rounds = [const { Vec::new() }; HostWait::ALL.len()];
     for _ in 0..ROUNDS {
         let mut machine = opened()?;
         let mut bare = Bare::new(bare, &machine, &["copy", "1", &BYTES.to_string()])?;
-        for (rates, told) in rounds.iter_mut().zip(Told::ALL) {
+        for (rates, told) in rounds.iter_mut().zip(HostWait::ALL) {
             let both = turns(&mut machine, &copy(BYTES, told), 1, &mut bare, told)?;
             rates.push(both.map(|ns| bytes / ns));
         }
     }
-    for (rates, told) in rounds.iter().zip(Told::ALL) {
+    for (rates, told) in rounds.iter().zip(HostWait::ALL) {
         let what = format!("runtime: 8 MB to a buffer, told by {}, GB/s", told.name());
         row(&what, rates.iter().map(|[ours, _]| *ours).collect());
         row("  baseline: a loop in C with the same wait, GB/s", rates.iter().map(|[_, bare]| *bare).collect());

@@ -42,7 +42,7 @@ pub fn steady() {
 fn run(platform: &Platform, to: u32, count: u64, skips: bool) -> Option<(f64, Option<Steady>)> {
     let window = Window { offset: 8 << 20, len: 4 << 20, pattern: Pattern::Sequential };
     let partner = Partner::Peer { card: to, bar: 0 };
-    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 128, count, window, under_way: None };
+    let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 128, count, window, outstanding: None };
     let lanes = vec![Lane { core: 0, body: vec![Op::Transfer(transfer)] }];
     let plan = Plan { lanes, timeout: Ticks::whole_ns(1 << 45), ..Plan::on_one_core(Vec::new(), 1) };
     let start = Instant::now();

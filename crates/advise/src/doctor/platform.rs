@@ -156,7 +156,7 @@ impl File {
             "# {address}, written by lanemark doctor --as-platform. Numbers that say unknown wait for a"
         ));
         self.line("# measurement; docs/guide/doctor.md tells how a fit fills them in.");
-        self.line("schema = 1");
+        self.line("schema = 2");
         let plain: String = address.to_string().replace([':', '.'], "-");
         self.line(&format!("name = {}", quoted(&format!("card-{plain}"))));
         self.line(&format!("summary = {}", quoted(&format!("{what} at {address}"))));
@@ -254,7 +254,7 @@ impl File {
                 "# {count} tags; no key says so yet, for nothing simulated reads from the device's side."
             ));
         }
-        self.measured("one_way_ns", "; it stands in sums with endpoint.ingress_ns and egress_ns");
+        self.measured("latency_ns", "; it stands in sums with endpoint.ingress_ns and egress_ns");
         let credits = "as many as a receiver may advertise without scaled flow control; no register tells";
         self.assumed("posted_header_credits", 127, credits);
         self.assumed("posted_data_credits", 2047, credits);
@@ -349,7 +349,7 @@ mod tests {
         let latency = |key: &&str| draft.unknowns().iter().any(|unknown| unknown.key == **key);
         let all = [
             "root_complex.core_round_trip_ns",
-            "link.one_way_ns",
+            "link.latency_ns",
             "endpoint.ingress_ns",
             "endpoint.egress_ns",
             "region.bar2.read_ns",

@@ -1,7 +1,7 @@
 //! A machine that plays given samples.
 
 use lanemark_machine::{
-    Access, Clockwork, Disturbance, Facts, Machine, MachineError, Plan, Region, RegionKind, Sample, Samples,
+    Access, Disturbance, Facts, Machine, MachineError, Plan, Region, RegionKind, Sample, Samples, TimeBase,
     Unsupported, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -29,7 +29,7 @@ impl Scripted {
         let facts = Facts {
             name: "scripted".to_owned(),
             summary: "plays samples".to_owned(),
-            clockwork: Clockwork::Real,
+            time_base: TimeBase::Real,
             cores: 1,
             regions: vec![Region {
                 name: "memory".to_owned(),
@@ -44,7 +44,7 @@ impl Scripted {
             dma: None,
             driver_width: Some(Width::B8),
             disciplines: vec![],
-            holders: vec![],
+            line_sources: vec![],
             runtime: None,
         };
         let script = Box::new(script);

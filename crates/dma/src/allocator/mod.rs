@@ -245,7 +245,7 @@ pub trait IovaAllocator {
     }
 
     /// The device is gone and all it had has come back: nothing is kept for it.
-    fn forget(&mut self, device: Device) {
+    fn invalidate(&mut self, device: Device) {
         let _ = device;
     }
 }
@@ -275,8 +275,8 @@ impl<T: IovaAllocator + ?Sized> IovaAllocator for Box<T> {
     fn set_order(&mut self, device: Device, order: AccessOrder) -> Result<(), AllocError> {
         (**self).set_order(device, order)
     }
-    fn forget(&mut self, device: Device) {
-        (**self).forget(device);
+    fn invalidate(&mut self, device: Device) {
+        (**self).invalidate(device);
     }
 }
 

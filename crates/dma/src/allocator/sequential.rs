@@ -240,7 +240,7 @@ impl IovaAllocator for Sequential {
         Ok(())
     }
 
-    fn forget(&mut self, device: Device) {
+    fn invalidate(&mut self, device: Device) {
         let Some(owner) = self.devices.get_mut(device.0 as usize).map(std::mem::take) else { return };
         for slot in owner.owned {
             let range = self.kept[slot as usize].range;

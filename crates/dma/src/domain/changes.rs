@@ -6,7 +6,7 @@ use crate::attributes::Permission;
 use crate::backend::{Ability, Backend, CacheCare, Stale};
 use crate::buffer::{Buffer, HostAddress};
 use crate::error::{DmaError, Trouble};
-use crate::hints::{Hints, Lend};
+use crate::hints::{Hints, MapRequest};
 use crate::invalidation::Unmapped;
 use crate::ledger::Entry;
 use crate::mapping::Mapping;
@@ -71,7 +71,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         let site = Location::caller();
         self.need(Ability::SetAttributes)?;
         let entry = *self.live(&mapping, site)?;
-        let lend = Lend::new(entry.device(), permission).hints(hints);
+        let lend = MapRequest::new(entry.device(), permission).hints(hints);
         self.check(lend)?;
         self.make_room(now)?;
         let (range, attributes) = (Self::mapped(&entry), lend.attributes());

@@ -90,7 +90,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     }
 
     fn leave(&mut self, device: Device) {
-        self.allocator.forget(device);
+        self.allocator.invalidate(device);
         if let Some(is_here) = self.is_here.get_mut(device.0 as usize) {
             *is_here = false;
         }

@@ -1,6 +1,6 @@
 //! Numbers that are counted on a board, by name.
 
-use super::lent::{AT, Lent, PAGE};
+use super::mapped_board::{AT, MappedBoard, PAGE};
 use super::told;
 use lanemark_dma::{Hints, Pool};
 use lanemark_units::HostVirt;
@@ -20,7 +20,7 @@ const OBJECT_BYTES: u64 = 32;
 
 /// Entries of the page directory that they take, each in a place of its own.
 fn one_by_one() -> Result<f64, String> {
-    let mut machine = Lent::coherent()?;
+    let mut machine = MappedBoard::coherent()?;
     for object in 0..OBJECTS {
         let _ = machine.map(HostVirt(0x10_0000 + object * 2 * PAGE), OBJECT_BYTES, Hints::NONE)?;
     }
@@ -29,7 +29,7 @@ fn one_by_one() -> Result<f64, String> {
 
 /// Entries that they take in a page that is mapped once; each is written by the device, and is where it should be.
 fn packed() -> Result<f64, String> {
-    let mut machine = Lent::coherent()?;
+    let mut machine = MappedBoard::coherent()?;
     let page = machine.map(AT, PAGE, Hints::NONE)?;
     let mut pool = Pool::over(page.range(), OBJECT_BYTES).map_err(told)?;
     for object in 0..OBJECTS {

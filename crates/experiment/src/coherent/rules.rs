@@ -1,9 +1,9 @@
 //! Rules of coherent I/O, each tried on a board of its own: on bytes, entries, and transactions of the bus.
 
-use super::lent::{AT, LINE, Lent, NEW, NOW, OLD, PAGE, after, behind};
+use super::mapped_board::{AT, LINE, MappedBoard, NEW, NOW, OLD, PAGE, after, behind};
 use super::told;
 use crate::rules::hold;
-use lanemark_dma::{AccessOrder, Buffer, Hints, Lend, Permission, Trouble, Turn};
+use lanemark_dma::{AccessOrder, Buffer, Hints, MapRequest, Permission, Trouble, Turn};
 use lanemark_sim::CoherentBoard;
 use lanemark_sim::coherent_board::{NoAccess, Request, Spec};
 use lanemark_sim::part::adapter_tlb::Command;
@@ -16,11 +16,11 @@ type Seen = Result<String, String>;
 
 /// What a processor changed, another reads by a copy from cache to cache, and so does a device.
 pub fn dirty_lines_are_copied_to_who_reads() -> Seen {
-    let mut machine = Lent::coherent()?;
+    let mut machine = MappedBoard::coherent()?;
     let mapping = machine.map(AT, PAGE, Hints::NO_PREFETCH)?;
     // The entry of the page directory is in a cache too: its copy is not counted.
     machine.device_read(mapping.iova())?;
-    let state = |machine: &mut Lent, processor: usize| {
+    let state = |machine: &mut MappedBoard, processor: usize| {
         let line = machine.board().line_of(AT);
         machine.board().processor(processor).and_then(|processor| processor.cache().state(line))
     };
@@ -43,7 +43,7 @@ pub fn dirty_lines_are_copied_to_who_reads() -> Seen {
 
 /// The adapter does not answer for the line it changes until it has written it: who asks waits, and gets it merged.
 pub fn the_adapter_answers_when_its_line_is_written() -> Seen {
-    let mut machine = Lent::coherent()?;
+    let mut machine = MappedBoard::coherent()?;
     let mapping = machine.map(AT, PAGE, Hints::NONE)?;
     machine.store(1, AT, &[1; 4])?;
     let board = machine.board();
@@ -72,7 +72,7 @@ fn until_held(board: &mut CoherentBoard) -> Result<(), String> {
 /// Without coherence, what was not flushed a device reads stale.
 pub fn without_coherence_a_missing_flush_is_stale() -> Seen {
     for (flushes, meant) in [(false, OLD), (true, NEW)] {
-        let mut machine = Lent::of(Spec::not_coherent(false))?;
+        let mut machine = MappedBoard::of(Spec::not_coherent(false))?;
         let mapping = machine.map(AT, PAGE, Hints::NONE)?;
         machine.store(1, AT, &NEW)?;
         if flushes {
@@ -89,7 +89,7 @@ pub fn without_coherence_a_missing_purge_is_stale() -> Seen {
     for (prefetches, before, behind_it, meant) in
         [(false, false, false, OLD), (false, true, false, NEW), (true, true, false, OLD), (true, true, true, NEW)]
     {
-        let mut machine = Lent::of(Spec::not_coherent(prefetches))?;
+        let mut machine = MappedBoard::of(Spec::not_coherent(prefetches))?;
         // The line before the buffer is the processor's own: reading it brings the next one, where it prefetches.
         let buffer = after(AT, LINE as u64);
         let mapping = machine.map(buffer, PAGE - LINE as u64, Hints::ANY_ALIGNMENT)?;
@@ -98,7 +98,7 @@ pub fn without_coherence_a_missing_purge_is_stale() -> Seen {
             machine.sync(buffer, PAGE - LINE as u64, Permission::Write, Turn::Device)?;
         }
         machine.load(1, AT)?;
-        machine.settle();
+        machine.arbitrate();
         machine.device_write(mapping.iova(), &NEW)?;
         if behind_it {
             machine.sync(buffer, PAGE - LINE as u64, Permission::Write, Turn::Cpu)?;
@@ -113,9 +113,9 @@ pub fn without_coherence_a_missing_purge_is_stale() -> Seen {
 pub fn with_coherence_nothing_is_flushed() -> Seen {
     let mut spec = Spec::coherent();
     spec.processor.prefetches = true;
-    let mut machine = Lent::of(spec)?;
+    let mut machine = MappedBoard::of(spec)?;
     let mapping = machine.map(AT, PAGE, Hints::NONE)?;
-    let cared = |machine: &Lent| machine.on_bus(Kind::Flush) + machine.on_bus(Kind::Purge);
+    let cared = |machine: &MappedBoard| machine.on_bus(Kind::Flush) + machine.on_bus(Kind::Purge);
     let before = cared(&machine);
     machine.store(1, AT, &NEW)?;
     machine.sync(AT, PAGE, Permission::Read, Turn::Device)?;
@@ -133,7 +133,7 @@ pub fn with_coherence_nothing_is_flushed() -> Seen {
 
 /// A page of a device is one miss, which reads the page directory and asks no processor.
 pub fn a_page_is_one_miss_of_the_tlb() -> Seen {
-    let mut machine = Lent::coherent()?;
+    let mut machine = MappedBoard::coherent()?;
     let mapping = machine.map(AT, PAGE, Hints::NO_PREFETCH)?;
     let reads = machine.on_bus(Kind::Read(32));
     let mut page = [0; PAGE as usize];
@@ -147,7 +147,7 @@ pub fn a_page_is_one_miss_of_the_tlb() -> Seen {
 pub fn streams_on_one_chain_id_thrash() -> Seen {
     let mut misses = [0; 2];
     for (misses, shared) in misses.iter_mut().zip([true, false]) {
-        let mut machine = Lent::coherent()?;
+        let mut machine = MappedBoard::coherent()?;
         let one = machine.map(AT, if shared { 2 * PAGE } else { PAGE }, Hints::NO_PREFETCH)?.iova();
         let other =
             if shared { behind(one, PAGE) } else { machine.map(after(AT, PAGE), PAGE, Hints::NO_PREFETCH)?.iova() };
@@ -169,7 +169,7 @@ pub fn streams_on_one_chain_id_thrash() -> Seen {
 /// A fast half-line write destroys what a processor had changed beside it and is one transaction; a safe one keeps it.
 pub fn half_line_writes_are_fast_or_safe() -> Seen {
     for (hints, other_half, meant) in [(Hints::NONE, OLD[0], [1, 0, 0]), (Hints::SAFE, 0x77, [0, 1, 1])] {
-        let mut machine = Lent::half_lines()?;
+        let mut machine = MappedBoard::half_lines()?;
         let mapping = machine.map(AT, PAGE, hints)?;
         machine.store(1, AT, &[0x77; LINE])?;
         let kinds = [Kind::WritePurge(16), Kind::ReadPrivate(32), Kind::Write(32)];
@@ -187,10 +187,10 @@ pub fn half_line_writes_are_fast_or_safe() -> Seen {
 /// What was prefetched for a device is stale where a processor writes.
 pub fn prefetch_must_be_off_where_processors_write() -> Seen {
     for (hints, meant) in [(Hints::NONE, OLD), (Hints::NO_PREFETCH, NEW)] {
-        let mut machine = Lent::coherent()?;
+        let mut machine = MappedBoard::coherent()?;
         let mapping = machine.map(AT, PAGE, hints)?;
         machine.device_read(mapping.iova())?;
-        machine.settle();
+        machine.arbitrate();
         machine.store(1, after(AT, LINE as u64), &NEW)?;
         let seen = machine.device_read(behind(mapping.iova(), LINE as u64))?;
         hold(seen == meant, format!("{hints:?}: {seen:02x?}"))?;
@@ -202,7 +202,7 @@ pub fn prefetch_must_be_off_where_processors_write() -> Seen {
 /// While an atomic transfer lasts, no processor reaches memory.
 pub fn an_atomic_transfer_owns_memory() -> Seen {
     for (hints, waits) in [(Hints::NO_PREFETCH, false), (Hints::NO_PREFETCH | Hints::ATOMIC, true)] {
-        let mut machine = Lent::coherent()?;
+        let mut machine = MappedBoard::coherent()?;
         let mapping = machine.map(AT, 2 * PAGE, hints)?;
         let board = machine.board();
         let read = Request::DeviceRead { device: 0, at: mapping.iova(), len_bytes: 2 * PAGE as usize };
@@ -217,8 +217,8 @@ pub fn an_atomic_transfer_owns_memory() -> Seen {
 
 /// `map()` maps a piece and says what is left; `unmap()` releases, and once only.
 pub fn map_is_called_in_a_loop() -> Seen {
-    let mut machine = Lent::coherent()?;
-    let lend = Lend::new(machine.device, Permission::ReadWrite);
+    let mut machine = MappedBoard::coherent()?;
+    let lend = MapRequest::new(machine.device, Permission::ReadWrite);
     let mut rest = Buffer::new(after(AT, 16), 70 << 10);
     let (mut left, mut pieces) = (Vec::new(), Vec::new());
     while !rest.is_empty() {
@@ -230,7 +230,7 @@ pub fn map_is_called_in_a_loop() -> Seen {
     }
     let again = pieces.first().map(|piece| machine.domain.unmap(*piece, NOW));
     let refused = matches!(again, Some(Err(error)) if matches!(error.trouble(), Trouble::UnmappedBefore { .. }));
-    let one_piece = Lend::new(machine.device, Permission::ReadWrite).hints(Hints::ONE_PIECE);
+    let one_piece = MapRequest::new(machine.device, Permission::ReadWrite).hints(Hints::ONE_PIECE);
     let whole = machine.domain.map(&mut Buffer::new(AT, 8 * PAGE + 1), one_piece, NOW);
     let none = matches!(whole, Err(error) if matches!(error.trouble(), Trouble::NoIova { .. }));
     let right = left == [67600, 34832, 2064, 0] && refused && none && machine.board().directory_entries() == 0;
@@ -246,7 +246,7 @@ pub fn map_is_called_in_a_loop() -> Seen {
 pub fn unaligned_or_short_buffers_are_safe() -> Seen {
     for (first, len, is_safe) in [(0, 32, false), (16, 32, true), (0, 16, true), (0, 4096, false), (4, 64, true)] {
         for (hints, meant) in [(Hints::NONE, is_safe), (Hints::ANY_ALIGNMENT, false), (Hints::SAFE, true)] {
-            let mut machine = Lent::coherent()?;
+            let mut machine = MappedBoard::coherent()?;
             let mapping = machine.map(after(AT, first), len, hints)?;
             let entry = machine.board().directory_entry(mapping.iova()).ok_or("no entry")?;
             hold(entry.is_safe() == meant, format!("{len} B from byte {first} of a line, {hints:?}: {entry:?}"))?;
@@ -260,7 +260,7 @@ pub fn unaligned_or_short_buffers_are_safe() -> Seen {
 pub fn sync_flushes_only_without_coherence() -> Seen {
     let mut flushed = [0; 2];
     for (flushed, spec) in flushed.iter_mut().zip([Spec::coherent(), Spec::not_coherent(false)]) {
-        let mut machine = Lent::of(spec)?;
+        let mut machine = MappedBoard::of(spec)?;
         let before = machine.on_bus(Kind::Flush);
         machine.sync(AT, PAGE, Permission::Read, Turn::Device)?;
         *flushed = machine.on_bus(Kind::Flush) - before;
@@ -272,7 +272,7 @@ pub fn sync_flushes_only_without_coherence() -> Seen {
 pub fn ranges_share_no_entry_until_256_are_out() -> Seen {
     let mut misses = [0; 2];
     for (misses, count) in misses.iter_mut().zip([256, 257]) {
-        let mut machine = Lent::coherent()?;
+        let mut machine = MappedBoard::coherent()?;
         let mut at = Vec::new();
         for _ in 0..count {
             at.push(machine.map(AT, PAGE, Hints::NO_PREFETCH)?.iova());
@@ -290,7 +290,7 @@ pub fn ranges_share_no_entry_until_256_are_out() -> Seen {
 
 /// A sequential device keeps its ranges, whose pages are managed; ranges that are free again serve everybody.
 pub fn a_sequential_device_keeps_its_ranges() -> Seen {
-    let mut machine = Lent::coherent()?;
+    let mut machine = MappedBoard::coherent()?;
     machine.domain.set_order(machine.device, AccessOrder::Sequential).map_err(told)?;
     let mut mapped = Vec::new();
     for _ in 0..9 {
@@ -301,7 +301,7 @@ pub fn a_sequential_device_keeps_its_ranges() -> Seen {
     }
     let kept = machine.domain.allocator().kept_by(machine.device);
     let disk = machine.domain.attach("disk").map_err(told)?;
-    let lend = Lend::new(disk, Permission::Read);
+    let lend = MapRequest::new(disk, Permission::Read);
     let theirs = machine.domain.map(&mut Buffer::new(AT, PAGE), lend, NOW).map_err(told)?;
     let range = |at: Iova| at.0 / (8 * PAGE);
     let apart = mapped.iter().all(|mapping| range(mapping.iova()) != range(theirs.iova()));
@@ -310,7 +310,7 @@ pub fn a_sequential_device_keeps_its_ranges() -> Seen {
 
 /// `remap()` makes one range of scattered pages.
 pub fn scattered_pages_are_one_range() -> Seen {
-    let mut machine = Lent::coherent()?;
+    let mut machine = MappedBoard::coherent()?;
     let pages = [HostVirt(0x9_0000), HostVirt(0x6_2000), HostVirt(0x7_1000)];
     for (page, byte) in pages.iter().zip(1..) {
         machine.store(1, *page, &[byte; PAGE as usize])?;
@@ -326,7 +326,7 @@ pub fn scattered_pages_are_one_range() -> Seen {
 
 /// One page that is mapped twice is written fast by one address and safely by the other.
 pub fn a_page_is_mapped_twice_safe_and_fast() -> Seen {
-    let mut machine = Lent::half_lines()?;
+    let mut machine = MappedBoard::half_lines()?;
     let (fast, safe) = (machine.map(AT, PAGE, Hints::NONE)?, machine.map(AT, PAGE, Hints::SAFE)?);
     for (mapping, other_half) in [(safe, 0x77), (fast, NEW[0])] {
         machine.device_write(safe.iova(), &NEW)?;
@@ -343,7 +343,7 @@ pub fn a_page_is_mapped_twice_safe_and_fast() -> Seen {
 pub fn the_tlb_is_purged_in_two_ways() -> Seen {
     let mut lost = [0; 2];
     for (lost, order) in lost.iter_mut().zip([AccessOrder::Any, AccessOrder::Sequential]) {
-        let mut machine = Lent::coherent()?;
+        let mut machine = MappedBoard::coherent()?;
         machine.domain.set_order(machine.device, order).map_err(told)?;
         let one = machine.map(AT, PAGE, Hints::NO_PREFETCH)?;
         let beside = if order == AccessOrder::Sequential { 1 } else { 256 };
@@ -381,7 +381,7 @@ pub fn the_directory_is_2_to_the_k_and_a_purge_is_needed() -> Seen {
     )?;
     (spec.adapter.tlb.chain_bits, spec.adapter.tlb.block_bits) = (8, 8);
     let short = spec.adapter.tlb.directory_bytes();
-    let mut machine = Lent::of(spec)?;
+    let mut machine = MappedBoard::of(spec)?;
     let mapping = machine.map(AT, PAGE, Hints::NONE)?;
     machine.device_read(mapping.iova())?;
     let directory = machine.board().spec().adapter.tlb.directory;
@@ -399,7 +399,7 @@ pub fn the_directory_is_2_to_the_k_and_a_purge_is_needed() -> Seen {
 /// Memory takes no write below half a line: the adapter reads the line, changes it, and writes all of it.
 pub fn memory_takes_no_write_below_half_a_line() -> Seen {
     for bytes in [4, 8] {
-        let mut machine = Lent::coherent()?;
+        let mut machine = MappedBoard::coherent()?;
         let mapping = machine.map(AT, PAGE, Hints::NONE)?;
         machine.store(1, AT, &[0x77; LINE])?;
         machine.device_write(behind(mapping.iova(), 8), &NEW[..bytes])?;
@@ -415,7 +415,7 @@ pub fn memory_takes_no_write_below_half_a_line() -> Seen {
 /// A structure that its driver flushes survives a fast half-line write.
 pub fn a_flush_keeps_what_a_write_purge_would_lose() -> Seen {
     for (flushes, other_half) in [(false, OLD[0]), (true, 0x77)] {
-        let mut machine = Lent::half_lines()?;
+        let mut machine = MappedBoard::half_lines()?;
         let mapping = machine.map(AT, PAGE, Hints::NONE)?;
         machine.store(1, AT, &[0x77; LINE])?;
         if flushes {

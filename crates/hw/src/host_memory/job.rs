@@ -4,7 +4,7 @@
 
 use super::NAME;
 use super::kernel::NullDevice;
-use super::lend::Lender;
+use super::map_unmap::Mapper;
 use super::memory_file::{Calls, MemoryFile, timed_maps, timed_reads, timed_writes};
 use crate::x86::copy::{Blocks, Copy};
 use crate::x86::copy_table::CopyTable;
@@ -47,7 +47,7 @@ pub(super) enum Job<'a> {
         call: KernelCall,
     },
     /// Borrowed for the length of a sample, which nothing else is in.
-    Lend(RefCell<Box<dyn Lender>>),
+    MapUnmap(RefCell<Box<dyn Mapper>>),
     Exchange {
         exchange: Exchange,
         with_cpu: usize,
@@ -73,7 +73,7 @@ impl Job<'_> {
                 Job::Driver { verb: Verb::Store, calls } => timed_writes(calls, limits, first, passes),
                 Job::Map { file, offset, len } => timed_maps(file, *offset, *len, limits, first, passes),
                 Job::Kernel { device, call } => device.timed(*call, limits, first, passes),
-                Job::Lend(lender) => lender.borrow_mut().timed(limits, first, passes)?,
+                Job::MapUnmap(lender) => lender.borrow_mut().timed(limits, first, passes)?,
                 Job::Exchange { exchange, .. } => exchange.timed(limits, first, passes),
             }
         })
@@ -101,7 +101,7 @@ impl Job<'_> {
             Job::Driver { .. } => "copying between memory and the memory file",
             Job::Map { .. } => "mapping the memory file",
             Job::Kernel { .. } => "calling the kernel for nothing",
-            Job::Lend(_) => "lending memory",
+            Job::MapUnmap(_) => "lending memory",
             Job::Exchange { .. } => "exchanging messages with another core",
             Job::Loop { .. } | Job::Copy { .. } | Job::ChosenCopy { .. } => "running a loop",
         }

@@ -5,11 +5,12 @@
 use super::NAME;
 use super::job::{Job, os};
 use super::kernel::NullDevice;
-use super::lend::lender;
+use super::map_unmap::lender;
 use super::memory_file::{Calls, MemoryFile};
 use crate::interpreter::interpreter;
 use crate::x86::ask::{Ability, Ask, Through, Work};
 use crate::x86::buffer::Buffer;
+use crate::x86::buffer_handoff::{disciplines, routine as handover};
 use crate::x86::c_library::c_library;
 use crate::x86::copy::{Blocks, routine};
 use crate::x86::copy_table::CopyTable;
@@ -17,7 +18,6 @@ use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
 use crate::x86::exchange::Exchange;
 use crate::x86::flush::flush_lines;
-use crate::x86::handover::{disciplines, routine as handover};
 use crate::x86::loops::{After, Ground};
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::{allowed_cpus, usable_cores};
@@ -26,8 +26,8 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Access, Clockwork, Confirmed, Discipline, Facts, Handover, Machine, MachineError, Order, Plan, Region, RegionKind,
-    Samples, Unsupported, Verb, Width,
+    Access, BufferHandoff, Confirmed, Discipline, Facts, Machine, MachineError, Order, Plan, Region, RegionKind,
+    Samples, TimeBase, Unsupported, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType};
 use rustix::io::Errno;
@@ -205,7 +205,7 @@ impl HostMemory {
                     self.region.bytes_mut()[line..line + 64].fill(0);
                 }
             }
-            Work::Handover(Handover { verb: Verb::Load, .. }) => {
+            Work::BufferHandoff(BufferHandoff { verb: Verb::Load, .. }) => {
                 let written = &mut self.region.bytes_mut()[offset..offset + len];
                 pattern::fill(written, self.runs);
             }
@@ -253,8 +253,8 @@ impl HostMemory {
                 ground.after = after;
                 Job::Loop { routine: alone(after).ok_or_else(|| no_loop(&"nothing"))?, ground }
             }
-            Work::Handover(shared) => {
-                ground.count = ask.len / Handover::WIDTH_BYTES as usize;
+            Work::BufferHandoff(shared) => {
+                ground.count = ask.len / BufferHandoff::WIDTH_BYTES as usize;
                 Job::Loop { routine: handover(&shared).ok_or_else(|| no_loop(&shared.discipline))?, ground }
             }
             Work::Clock(which) => Job::Loop { routine: clock(which), ground },
@@ -274,7 +274,7 @@ impl HostMemory {
                 let device = self.null.as_ref().ok_or_else(|| os("finding /dev/null", Errno::NOENT))?;
                 Job::Kernel { device, call }
             }
-            Work::Lend(asked) => Job::Lend(RefCell::new(lender(asked)?)),
+            Work::MapUnmap(asked) => Job::MapUnmap(RefCell::new(lender(asked)?)),
             Work::Exchange { with_core, through } => {
                 let exchange = match through {
                     Through::Events => Exchange::by_events().map_err(|error| os("making an eventfd", error))?,
@@ -298,10 +298,12 @@ impl HostMemory {
                 (Some(width), Verb::Store) => pattern::stored_bytes(span, width.bytes() as usize, pattern::value(last)),
                 (Some(_), Verb::Load) => return Ok(None),
             },
-            (Work::Handover(Handover { verb: Verb::Store, .. }), _) => {
-                pattern::stored_bytes(span, Handover::WIDTH_BYTES as usize, pattern::value(last))
+            (Work::BufferHandoff(BufferHandoff { verb: Verb::Store, .. }), _) => {
+                pattern::stored_bytes(span, BufferHandoff::WIDTH_BYTES as usize, pattern::value(last))
             }
-            (Work::Handover(Handover { discipline: Discipline::Bounced, .. }), _) => pattern::equal_bytes(span, source),
+            (Work::BufferHandoff(BufferHandoff { discipline: Discipline::Bounced, .. }), _) => {
+                pattern::equal_bytes(span, source)
+            }
             (Work::Copy { block_bytes, .. }, _) => {
                 let block = &self.source.bytes()[..block_bytes];
                 span.chunks(block_bytes).map(|place| pattern::equal_bytes(place, block)).sum()
@@ -378,7 +380,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
     Facts {
         name: NAME.to_owned(),
         summary: format!("{}, ordinary memory (WB)", cpu.brand),
-        clockwork: if interpreter().is_some() { Clockwork::Emulated } else { Clockwork::Real },
+        time_base: if interpreter().is_some() { TimeBase::Emulated } else { TimeBase::Real },
         cores: usable_cores(cpus),
         regions: vec![Region {
             name: "memory".to_owned(),
@@ -393,7 +395,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         dma: None,
         driver_width: Some(Width::B8),
         disciplines: disciplines(),
-        holders: vec![],
+        line_sources: vec![],
         runtime: None,
     }
 }

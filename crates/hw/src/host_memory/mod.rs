@@ -26,11 +26,11 @@ mod memory_file;
 mod job;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod kernel;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod lend;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod machine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod map_unmap;
 
 pub use machine::HostMemory;
 

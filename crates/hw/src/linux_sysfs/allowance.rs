@@ -11,7 +11,7 @@ use crate::x86::loops::After;
 use crate::x86::pin::usable_cores;
 use crate::x86::refusal::Refusal;
 use crate::x86::timer::Timer;
-use lanemark_machine::{Access, Clockwork, Facts, Plan, Region, RegionKind, Verb, Width};
+use lanemark_machine::{Access, Facts, Plan, Region, RegionKind, TimeBase, Verb, Width};
 use lanemark_units::MemoryType;
 
 /// What may be done to a card, in the terms of the loops.
@@ -142,7 +142,7 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
     Facts {
         name: device.address().to_string(),
         summary: format!("{id}, ranges {ranges}; {}", cpu.brand),
-        clockwork: Clockwork::Real,
+        time_base: TimeBase::Real,
         cores: usable_cores(cpus),
         regions: regions.collect(),
         memory_types: OFFERED.into_iter().filter(is_mapped).collect(),
@@ -152,7 +152,7 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
         dma: None,
         driver_width: None,
         disciplines: vec![],
-        holders: vec![],
+        line_sources: vec![],
         runtime: None,
     }
 }

@@ -17,7 +17,7 @@ use crate::x86::run::{Left, Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, stamp_before, timed};
 use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
-    Clockwork, Confirmed, Delivery as Delivered, Facts, Machine, MachineError, Order, Plan, Samples, Unsupported, Verb,
+    Confirmed, Delivery as Delivered, Facts, Machine, MachineError, Order, Plan, Samples, TimeBase, Unsupported, Verb,
 };
 use lanemark_units::{BarOffset, Ticks};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl CardMachine {
             });
         }
         if is_emulated {
-            allowance.facts.clockwork = Clockwork::Emulated;
+            allowance.facts.time_base = TimeBase::Emulated;
         }
         let timer = allowance.timer;
         Ok(CardMachine {

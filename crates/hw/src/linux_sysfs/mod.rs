@@ -32,8 +32,6 @@ mod bar;
 mod card;
 mod device;
 mod effective;
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-mod elsewhere;
 mod error;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
@@ -45,6 +43,8 @@ mod sigbus;
 mod state;
 mod system;
 mod touch;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod unsupported;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod window;
 
@@ -55,8 +55,6 @@ pub use bar::{Bar, Space};
 pub use card::{BarMapping, Card};
 pub use device::Device;
 pub use effective::{MappedType, Mapping};
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-pub use elsewhere::{BarMapping, Card, CardMachine, Rehearsal};
 pub use error::CardError;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use machine::CardMachine;
@@ -66,3 +64,5 @@ pub use rehearsal::Rehearsal;
 pub use state::{ErrorCount, Link, State};
 pub use system::System;
 pub use touch::{Notes, Touch};
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub use unsupported::{BarMapping, Card, CardMachine, Rehearsal};

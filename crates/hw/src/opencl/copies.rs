@@ -9,7 +9,7 @@ use crate::NoHostMemory;
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use crate::x86::sample::{Ending, Limits, Stamps, stamp_after, stamp_before};
-use lanemark_machine::{Allocation, Confirmed, MovedByRuntime, Told, Verb};
+use lanemark_machine::{Allocation, Confirmed, HostWait, MovedByRuntime, Verb};
 use opencl_sys as cl;
 use rustix::io::Errno;
 use std::ptr;
@@ -132,8 +132,8 @@ impl Copies {
         for pass in 0..passes {
             status = match moved.told {
                 _ if is_mapped => self.mapped(moved.verb, at, moved.told),
-                Told::Finish => self.copy(moved.verb, at, cl::CL_TRUE, ptr::null_mut()),
-                Told::Event => self.by_event(moved.verb, at),
+                HostWait::Finish => self.copy(moved.verb, at, cl::CL_TRUE, ptr::null_mut()),
+                HostWait::Event => self.by_event(moved.verb, at),
             };
             if status != cl::CL_SUCCESS {
                 break;
@@ -146,7 +146,7 @@ impl Copies {
         }
         let issued = stamp_after();
         let mut delivered = issued;
-        if moved.told == Told::Finish && status == cl::CL_SUCCESS {
+        if moved.told == HostWait::Finish && status == cl::CL_SUCCESS {
             status = self.commands.finish();
             delivered = stamp_after();
         }
@@ -169,7 +169,7 @@ impl Copies {
 
     /// Maps the object, has this core copy, and unmaps it: by an event that is waited for, or not waited for yet.
     #[inline]
-    fn mapped(&self, verb: Verb, at: *mut u8, told: Told) -> i32 {
+    fn mapped(&self, verb: Verb, at: *mut u8, told: HostWait) -> i32 {
         let (api, queue, bytes) = (&self.commands.context.api, self.commands.handle, self.bytes);
         let At::Object(object) = self.device.at() else { return cl::CL_INVALID_MEM_OBJECT };
         let flags = if verb == Verb::Store { cl::CL_MAP_WRITE_INVALIDATE_REGION } else { cl::CL_MAP_READ };
@@ -187,10 +187,10 @@ impl Copies {
                 Verb::Store => ptr::copy_nonoverlapping(at.cast_const(), mapping.cast(), bytes),
                 Verb::Load => ptr::copy_nonoverlapping(mapping.cast_const().cast(), at, bytes),
             }
-            let event = if told == Told::Event { &raw mut event } else { no_event };
+            let event = if told == HostWait::Event { &raw mut event } else { no_event };
             status = (api.unmap)(queue, object, mapping, 0, none, event);
         }
-        if told == Told::Event && status == cl::CL_SUCCESS { self.commands.wait(&[event]) } else { status }
+        if told == HostWait::Event && status == cl::CL_SUCCESS { self.commands.wait(&[event]) } else { status }
     }
 }
 

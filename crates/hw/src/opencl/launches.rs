@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::program::{Kernel, Program};
 use crate::kernel_source::nothing;
 use crate::x86::sample::{Limits, Stamps, timed};
-use lanemark_machine::{Arguments, Launch, Told};
+use lanemark_machine::{Arguments, HostWait, Launch};
 use opencl_sys as cl;
 use rustix::io::Errno;
 use std::ptr;
@@ -63,7 +63,7 @@ impl Launches {
     ) -> (Stamps, i32) {
         let mut status = cl::CL_SUCCESS;
         let stamps = match launch.told {
-            Told::Finish => timed(limits, first, passes, |_| {
+            HostWait::Finish => timed(limits, first, passes, |_| {
                 for _ in 0..launch.kernels {
                     status = self.enqueue(commands, ptr::null_mut());
                     if status != cl::CL_SUCCESS {
@@ -73,7 +73,7 @@ impl Launches {
                 status = commands.finish();
                 if status == cl::CL_SUCCESS { Ok(()) } else { Err(Errno::IO) }
             }),
-            Told::Event => timed(limits, first, passes, |_| {
+            HostWait::Event => timed(limits, first, passes, |_| {
                 for _ in 1..launch.kernels {
                     status = self.enqueue(commands, ptr::null_mut());
                     if status != cl::CL_SUCCESS {

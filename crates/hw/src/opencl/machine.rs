@@ -7,9 +7,9 @@ use super::device::Device;
 use super::finished::FinishedKernels;
 use super::queue::Queue;
 use super::status::Status;
-use crate::behind_runtime;
-use crate::behind_runtime::asked::{Asked, Asker};
-use crate::patience::{Attendant, PATIENCE, Progress, within};
+use crate::runtime_common;
+use crate::runtime_common::asked::{Asked, Asker};
+use crate::watchdog::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
 use crate::x86::pin::allowed_cpus;
@@ -17,7 +17,7 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Allocation, Compute, Facts, Launch, Machine, MachineError, MovedByRuntime, Plan, RuntimeFacts, Samples, Told,
+    Allocation, Compute, Facts, HostWait, Launch, Machine, MachineError, MovedByRuntime, Plan, RuntimeFacts, Samples,
     Unsupported,
 };
 use opencl_sys as cl;
@@ -42,10 +42,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// ```no_run
 /// use lanemark_hw::opencl::OpenClMachine;
-/// use lanemark_machine::{Arguments, Launch, Machine, Op, Plan, Samples, Told};
+/// use lanemark_machine::{Arguments, Launch, Machine, Op, Plan, Samples, HostWait};
 /// let mut device = OpenClMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: Told::Finish, arguments: Arguments::NONE })], 10), &mut samples)?;
+/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE })], 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -228,8 +228,8 @@ fn launch_kernels(
     let launches = told.preparing(|| queue.launches(launch.arguments));
     let launches = launches.map_err(|error| failed(run, "a kernel that does nothing", &error))?;
     let doing = match launch.told {
-        Told::Finish => "launching a kernel, told by finish",
-        Told::Event => "launching a kernel, told by event",
+        HostWait::Finish => "launching a kernel, told by finish",
+        HostWait::Event => "launching a kernel, told by event",
     };
     let left = run.take(
         samples,
@@ -324,5 +324,5 @@ fn facts(device: &Device, queue: &Queue, cpus: usize) -> Facts {
         // What it could not build the kernels of, it could not have been opened with.
         computes: true,
     };
-    behind_runtime::facts(format!("opencl:{}", device.number), device.described(), cpus, runtime)
+    runtime_common::facts(format!("opencl:{}", device.number), device.described(), cpus, runtime)
 }

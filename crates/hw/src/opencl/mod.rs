@@ -27,7 +27,7 @@ mod finished;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod machine;
 mod status;
 mod vendors;
@@ -204,9 +204,9 @@ impl OpenClError {
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-impl From<crate::patience::GivenUp> for OpenClError {
-    fn from(given_up: crate::patience::GivenUp) -> OpenClError {
-        use crate::patience::GivenUp;
+impl From<crate::watchdog::GivenUp> for OpenClError {
+    fn from(given_up: crate::watchdog::GivenUp) -> OpenClError {
+        use crate::watchdog::GivenUp;
         match given_up {
             GivenUp::Late { seconds } => OpenClError::Late { seconds },
             GivenUp::Interrupted => OpenClError::Interrupted,

@@ -10,7 +10,7 @@ use super::device::Device;
 use super::finished::FinishedKernels;
 use super::launches::Launches;
 use super::workers::OpenClWorkers;
-use crate::behind_runtime::computing::Computing;
+use crate::runtime_common::computing::Computing;
 use lanemark_compute::Work;
 use lanemark_machine::{Allocation, Arguments};
 use std::sync::Arc;

@@ -6,9 +6,9 @@ use super::context::Context;
 use super::device::good;
 use super::memory::Memory;
 use super::program::{Kernel, Program};
-use crate::behind_runtime::workers::{Given, Wanted, Workers};
+use crate::runtime_common::workers::{Given, Wanted, Workers};
 use crate::x86::sample::{Limits, Stamps, timed};
-use lanemark_machine::{Told, Verb};
+use lanemark_machine::{HostWait, Verb};
 use opencl_sys as cl;
 use rustix::io::Errno;
 use std::ptr;
@@ -29,7 +29,7 @@ struct Worker {
 
 impl Worker {
     fn new(context: &Arc<Context>, kernel: Kernel, given: &Given) -> Result<Worker, OpenClError> {
-        let array = |array: &crate::behind_runtime::workers::Array| Memory::in_port(context, array.port, array.bytes);
+        let array = |array: &crate::runtime_common::workers::Array| Memory::in_port(context, array.port, array.bytes);
         let arrays = given.arrays.iter().map(array).collect::<Result<Vec<_>, _>>()?;
         for (place, array) in (0..).zip(&arrays) {
             good("giving a kernel its memory", kernel.give(place, array.at()))?;
@@ -64,7 +64,7 @@ impl OpenClWorkers {
     }
 
     /// Times `passes` passes: each launches all of them, and waits until the last is over. The status of the last call is beside the stamps.
-    pub(super) fn timed(&self, told: Told, limits: &Limits<'_>, first: u64, passes: u64) -> (Stamps, i32) {
+    pub(super) fn timed(&self, told: HostWait, limits: &Limits<'_>, first: u64, passes: u64) -> (Stamps, i32) {
         let mut status = cl::CL_SUCCESS;
         let mut events: Vec<cl::cl_event> = Vec::with_capacity(self.0.len());
         let stamps = timed(limits, first, passes, |_| {
@@ -95,16 +95,16 @@ impl Workers for OpenClWorkers {
 }
 
 #[inline]
-fn pass(workers: &[Worker], told: Told, events: &mut Vec<cl::cl_event>) -> i32 {
+fn pass(workers: &[Worker], told: HostWait, events: &mut Vec<cl::cl_event>) -> i32 {
     let mut status = cl::CL_SUCCESS;
     events.clear();
     for Worker { commands, kernel, .. } in workers {
         let mut event: cl::cl_event = ptr::null_mut();
-        status = commands.launch(kernel, if told == Told::Event { &raw mut event } else { ptr::null_mut() });
+        status = commands.launch(kernel, if told == HostWait::Event { &raw mut event } else { ptr::null_mut() });
         if status != cl::CL_SUCCESS {
             break;
         }
-        if told == Told::Event {
+        if told == HostWait::Event {
             events.push(event);
         }
         // Without it nobody begins before he is waited for, and all would be one after the other.
@@ -114,9 +114,9 @@ fn pass(workers: &[Worker], told: Told, events: &mut Vec<cl::cl_event>) -> i32 {
         }
     }
     let waited = match (told, workers.first()) {
-        (Told::Event, Some(any)) if !events.is_empty() => any.commands.wait(events),
-        (Told::Event, _) => status,
-        (Told::Finish, _) => {
+        (HostWait::Event, Some(any)) if !events.is_empty() => any.commands.wait(events),
+        (HostWait::Event, _) => status,
+        (HostWait::Finish, _) => {
             let all = workers.iter().map(|worker| worker.commands.finish());
             all.fold(cl::CL_SUCCESS, |first, status| if first == cl::CL_SUCCESS { status } else { first })
         }

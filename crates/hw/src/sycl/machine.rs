@@ -3,10 +3,10 @@
 use super::SyclError;
 use super::device::Device;
 use super::queue::{MEMORY_PORTS, Queue};
-use crate::behind_runtime;
-use crate::behind_runtime::asked::{Asked, Asker};
 use crate::opencl::FinishedKernels;
-use crate::patience::{Attendant, PATIENCE, Progress, within};
+use crate::runtime_common;
+use crate::runtime_common::asked::{Asked, Asker};
+use crate::watchdog::{Attendant, PATIENCE, Progress, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
 use crate::x86::pin::allowed_cpus;
@@ -30,10 +30,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// ```no_run
 /// use lanemark_hw::sycl::SyclMachine;
-/// use lanemark_machine::{Arguments, Launch, Machine, Op, Plan, Samples, Told};
+/// use lanemark_machine::{Arguments, Launch, Machine, Op, Plan, Samples, HostWait};
 /// let mut device = SyclMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: Told::Event, arguments: Arguments::NONE })], 10), &mut samples)?;
+/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: HostWait::Event, arguments: Arguments::NONE })], 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -248,5 +248,5 @@ fn facts(device: &Device, cpus: usize) -> Facts {
         memory_ports: MEMORY_PORTS,
         computes: true,
     };
-    behind_runtime::facts(format!("sycl:{}", device.number), device.described(), cpus, runtime)
+    runtime_common::facts(format!("sycl:{}", device.number), device.described(), cpus, runtime)
 }

@@ -20,7 +20,7 @@ mod device;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod queue;
@@ -99,9 +99,9 @@ pub enum SyclError {
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-impl From<crate::patience::GivenUp> for SyclError {
-    fn from(given_up: crate::patience::GivenUp) -> SyclError {
-        use crate::patience::GivenUp;
+impl From<crate::watchdog::GivenUp> for SyclError {
+    fn from(given_up: crate::watchdog::GivenUp) -> SyclError {
+        use crate::watchdog::GivenUp;
         match given_up {
             GivenUp::Late { seconds } => SyclError::Late { seconds },
             GivenUp::Interrupted => SyclError::Interrupted,

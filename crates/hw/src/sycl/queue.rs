@@ -7,16 +7,16 @@ use super::api::{Api, Handle, Said};
 use super::device::Device;
 use super::workers::SyclWorkers;
 use crate::NoHostMemory;
-use crate::behind_runtime::computing::Computing;
 use crate::kernel_source::nothing;
 use crate::opencl::FinishedKernels;
 use crate::opencl::context::Context;
 use crate::opencl::program::{Kernel, Program};
+use crate::runtime_common::computing::Computing;
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_compute::Work;
-use lanemark_machine::{Allocation, Arguments, Confirmed, Launch, MovedByRuntime, Told, Verb};
+use lanemark_machine::{Allocation, Arguments, Confirmed, HostWait, Launch, MovedByRuntime, Verb};
 use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Queue {
         let Launch { kernels, told, arguments: Arguments { count, allocation } } = launch;
         // SAFETY: the queue is there, and `ready` has given it what this takes.
         unsafe {
-            (self.api.launch)(self.handle, kernels, u32::from(told == Told::Event), count, code(allocation), said)
+            (self.api.launch)(self.handle, kernels, u32::from(told == HostWait::Event), count, code(allocation), said)
         }
     }
 
@@ -248,8 +248,8 @@ impl Queue {
 
     /// Asks for a copy between `at`, where there are as many bytes, and the device, and waits.
     #[inline]
-    fn copy(&self, verb: Verb, told: Told, at: *mut u8, said: &mut Said) -> i32 {
-        let (to_device, by_event) = (u32::from(verb == Verb::Store), u32::from(told == Told::Event));
+    fn copy(&self, verb: Verb, told: HostWait, at: *mut u8, said: &mut Said) -> i32 {
+        let (to_device, by_event) = (u32::from(verb == Verb::Store), u32::from(told == HostWait::Event));
         // SAFETY: the queue and its memory are there; `at` is the start of as much of the program's, and this returns when nobody uses it any more.
         unsafe { (self.api.copy)(self.handle, to_device, by_event, at, said) }
     }
@@ -257,7 +257,7 @@ impl Queue {
     /// A copy that nobody times.
     fn once(&self, verb: Verb, at: *mut u8, doing: &'static str) -> Result<(), SyclError> {
         let mut said = Said::NOTHING;
-        let status = self.copy(verb, Told::Finish, at, &mut said);
+        let status = self.copy(verb, HostWait::Finish, at, &mut said);
         said.good(doing, status)?;
         self.failed(doing)
     }

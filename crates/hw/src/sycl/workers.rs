@@ -4,11 +4,11 @@
 
 use super::SyclError;
 use super::api::{Api, Handle, Said, Workers as Them};
-use crate::behind_runtime::workers::{Number, Wanted, Workers};
 use crate::opencl::context::Context;
 use crate::opencl::program::Program;
+use crate::runtime_common::workers::{Number, Wanted, Workers};
 use crate::x86::sample::{Limits, Stamps, timed};
-use lanemark_machine::{Told, Verb};
+use lanemark_machine::{HostWait, Verb};
 use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
@@ -75,7 +75,13 @@ impl SyclWorkers {
     ///
     /// # Errors
     /// What SYCL said.
-    pub(super) fn timed(&self, told: Told, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, SyclError> {
+    pub(super) fn timed(
+        &self,
+        told: HostWait,
+        limits: &Limits<'_>,
+        first: u64,
+        passes: u64,
+    ) -> Result<Stamps, SyclError> {
         let mut said = Said::NOTHING;
         let stamps = timed(limits, first, passes, |_| match self.compute(told, &mut said) {
             0 => Ok(()),
@@ -85,9 +91,9 @@ impl SyclWorkers {
     }
 
     #[inline]
-    fn compute(&self, told: Told, said: &mut Said) -> i32 {
+    fn compute(&self, told: HostWait, said: &mut Said) -> i32 {
         // SAFETY: they are there.
-        unsafe { (self.api.compute)(self.them, u32::from(told == Told::Event), said) }
+        unsafe { (self.api.compute)(self.them, u32::from(told == HostWait::Event), said) }
     }
 }
 
@@ -96,7 +102,7 @@ impl Workers for SyclWorkers {
 
     fn begin(&self) -> Result<(), SyclError> {
         let mut said = Said::NOTHING;
-        let status = self.compute(Told::Finish, &mut said);
+        let status = self.compute(HostWait::Finish, &mut said);
         said.good("launching it for the first time", status)
     }
 

@@ -8,7 +8,7 @@ use super::routine::Shape;
 use super::timer::Timer;
 use crate::Destination;
 use lanemark_machine::{
-    Access, BlockCopy, Channel, Clock, DriverCall, Facts, Fence, Handover, KernelCall, Lane, Lend, Op, Order,
+    Access, BlockCopy, BufferHandoff, Channel, Clock, DriverCall, Facts, Fence, KernelCall, Lane, MapUnmap, Op, Order,
     Placement, Plan, Span, Stream, Verb, Width,
 };
 
@@ -75,9 +75,9 @@ pub(crate) enum Work {
     /// A call into the kernel that does nothing.
     Kernel(KernelCall),
     /// Memory lent and taken back.
-    Lend(Lend),
+    MapUnmap(MapUnmap),
     /// A buffer shared with a device.
-    Handover(Handover),
+    BufferHandoff(BufferHandoff),
     /// Calls into the kernel that copy.
     Driver { verb: Verb, call_bytes: usize },
     /// A mapping made and given back.
@@ -161,7 +161,7 @@ impl Ask {
             return Err(Refusal::new("a pass of that many accesses", because));
         }
         let flushed = match plan.before.as_slice() {
-            [] if matches!(work, Work::Handover(shared) if shared.finds_written_lines()) => {
+            [] if matches!(work, Work::BufferHandoff(shared) if shared.finds_written_lines()) => {
                 if plan.passes + plan.warmup_passes != 1 {
                     let what = format!("{} passes over what a device has written", plan.passes + plan.warmup_passes);
                     let because = "it is taken out of caches before a sample, so one pass finds it so, without another to warm up";
@@ -202,8 +202,8 @@ fn pass(body: &[Op], ability: &Ability<'_>) -> Result<Pass, Refusal> {
         [Op::Copy(copy)] => block_copy(copy, ability),
         [Op::Clock(clock)] => Ok((nowhere(ability)?, Work::Clock(*clock), 1)),
         [Op::Kernel(call)] => Ok((nowhere(ability)?, Work::Kernel(*call), WEIGHT_OF_A_CALL)),
-        [Op::Lend(lend)] => lent(lend, ability),
-        [Op::Handover(handover)] => shared(handover, ability),
+        [Op::MapUnmap(lend)] => lent(lend, ability),
+        [Op::BufferHandoff(handover)] => shared(handover, ability),
         [one] if let Some((after, weight)) = after_of(one, None, ability.timer)? => {
             let span = if let Op::FlushLines(span) = one { *span } else { nowhere(ability)? };
             ability.holds(span)?;
@@ -324,15 +324,15 @@ fn map(span: Span, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     Ok((span, Work::Map, WEIGHT_OF_A_SWITCH + span.len / PAGE))
 }
 
-fn lent(lend: &Lend, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+fn lent(lend: &MapUnmap, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     if let Some(because) = lend.nonsense() {
         return Err(Refusal::new(format!("lending {} B by {}", lend.bytes, lend.means), because));
     }
     let weight = lend.pairs.saturating_mul(WEIGHT_OF_A_CALL + lend.bytes / PAGE * WEIGHT_OF_A_LENT_PAGE);
-    Ok((nowhere(ability)?, Work::Lend(*lend), weight))
+    Ok((nowhere(ability)?, Work::MapUnmap(*lend), weight))
 }
 
-fn shared(handover: &Handover, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+fn shared(handover: &BufferHandoff, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     let what = || format!("sharing {} B with a device, {}", handover.bytes, handover.discipline);
     if ability.facts.disciplines.is_empty() {
         return Err(Refusal::new(what(), "its memory is a card's, and this is about that of the machine"));
@@ -347,7 +347,7 @@ fn shared(handover: &Handover, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     }
     let span = Span { len: handover.bytes, ..nowhere(ability)? };
     ability.holds(span)?;
-    Ok((span, Work::Handover(*handover), (handover.lines() + 1).saturating_mul(2 * WEIGHT_OF_A_LINE)))
+    Ok((span, Work::BufferHandoff(*handover), (handover.lines() + 1).saturating_mul(2 * WEIGHT_OF_A_LINE)))
 }
 
 fn block_copy(copy: &BlockCopy, ability: &Ability<'_>) -> Result<Pass, Refusal> {
@@ -425,8 +425,8 @@ fn name(op: &Op) -> &'static str {
         Op::Launch(_) => "launches",
         Op::MovedByRuntime(_) => "copies by a runtime",
         Op::Compute(_) => "kernels that compute",
-        Op::Lend(_) => "memory that is lent",
-        Op::Handover(_) => "memory that is shared with a device",
+        Op::MapUnmap(_) => "memory that is lent",
+        Op::BufferHandoff(_) => "memory that is shared with a device",
         Op::LoadFrom(_) => "a load of a line that somebody is said to have",
         Op::Send(_) => "send",
         Op::Receive(_) => "receive",

@@ -22,6 +22,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod buffer;
+pub(crate) mod buffer_handoff;
 pub(crate) mod c_library;
 pub(crate) mod copy;
 pub(crate) mod copy_table;
@@ -29,7 +30,6 @@ pub(crate) mod cpu;
 pub(crate) mod disturbance;
 pub(crate) mod exchange;
 pub(crate) mod flush;
-pub(crate) mod handover;
 pub(crate) mod loops;
 pub(crate) mod pattern;
 pub(crate) mod pin;

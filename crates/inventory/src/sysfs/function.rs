@@ -61,11 +61,11 @@ pub(crate) struct Reader<'a> {
     /// Whether the files are those of the machine this runs on, where reading config space may wake a device.
     pub(crate) live: bool,
     pub(crate) names: IdNames,
-    pub(crate) told: Told,
+    pub(crate) told: HostWait,
 }
 
 /// What the source has where the kernel does, so that a function without it has none.
-pub(crate) struct Told {
+pub(crate) struct HostWait {
     /// Files about links.
     pub(crate) links: bool,
     /// Links to drivers.

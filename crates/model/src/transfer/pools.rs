@@ -121,11 +121,11 @@ impl Stream<'_> {
             // DLLPs of both kinds find each other on the line, and what comes against them.
             let against = self.against.or(self.path.turns_at(place).then_some(most_bytes));
             let found = hop.dllp() + hop.flit() * 2 + against.map_or(Ticks::ZERO, |payload| hop.wire(3, payload));
-            let patience = against.and(Mps::new(hop.mps_bytes));
-            let patience = patience.map_or(Ticks::ZERO, |mps| ack_latency_limit(hop.generation, hop.lanes, mps));
+            let mps = against.and(Mps::new(hop.mps_bytes));
+            let limit = mps.map_or(Ticks::ZERO, |mps| ack_latency_limit(hop.generation, hop.lanes, mps));
             [
                 self.wait(Bound::Credits, hop, (self.pool)(hop), credits, found),
-                self.wait(Bound::Replay, hop, replay, acks, found + patience),
+                self.wait(Bound::Replay, hop, replay, acks, found + limit),
             ]
         })
     }

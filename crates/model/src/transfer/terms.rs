@@ -138,7 +138,7 @@ impl Way<'_> {
             Verb::Store => f64::INFINITY,
             Verb::Load => {
                 // One at a time is summed transfer by transfer, and each of them has all tags.
-                let most = self.transfer.under_way.filter(|most| *most > 1).unwrap_or(u32::MAX);
+                let most = self.transfer.outstanding.filter(|most| *most > 1).unwrap_or(u32::MAX);
                 f64::from(most.min(self.dma.tags.value))
             }
         }

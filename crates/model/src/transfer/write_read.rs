@@ -16,7 +16,7 @@ pub(crate) fn write_read(
     written_by: Writer,
 ) -> Option<Prediction> {
     let (write, read) = (pairs.write, pairs.read());
-    if write.under_way != Some(1) || pairs.is_mixed || write.bytes == 0 {
+    if write.outstanding != Some(1) || pairs.is_mixed || write.bytes == 0 {
         return None;
     }
     let all = write.count.checked_mul(passes).filter(|all| *all > 0)?;

@@ -12,21 +12,21 @@ words! {
     /// What goes wrong.
     FaultKind {
         /// A request is refused: Unsupported Request.
-        Unsupported = "unsupported",
+        UnsupportedRequest = "unsupported_request",
         /// A request is given up: Completer Abort.
-        Abort = "abort",
+        CompleterAbort = "completer_abort",
         /// A TLP with data comes poisoned: its EP bit is set.
         Poisoned = "poisoned",
         /// The digest of a TLP does not fit it.
         Ecrc = "ecrc",
         /// No read is answered any more.
-        Stuck = "stuck",
+        NoCompletion = "no_completion",
         /// Nothing leaves the receive buffer any more, and no credit comes back.
-        NoCredits = "no_credits",
+        CreditStarvation = "credit_starvation",
         /// The link goes down.
         LinkDown = "link_down",
         /// What hangs on the link is pulled out, for good.
-        Removed = "removed",
+        SurpriseRemoval = "surprise_removal",
         /// The page that a request asks for is unmapped just before it comes to the IOMMU.
         Unmapped = "unmapped",
         /// The page that a write asks for may only be read from just before it comes to the IOMMU.
@@ -62,7 +62,7 @@ impl FaultKind {
     /// Whether it is about the whole link, both ways.
     #[must_use]
     pub const fn is_of_link(self) -> bool {
-        matches!(self, FaultKind::LinkDown | FaultKind::Removed)
+        matches!(self, FaultKind::LinkDown | FaultKind::SurpriseRemoval)
     }
 
     /// Whether it happens at the IOMMU, behind ports of the root complex.
@@ -79,7 +79,7 @@ impl FaultKind {
 
     /// Whether it happens where TLPs come to their end, and not at ports of switches.
     const fn is_at_the_end(self) -> bool {
-        !self.is_of_link() && !matches!(self, FaultKind::NoCredits)
+        !self.is_of_link() && !matches!(self, FaultKind::CreditStarvation)
     }
 }
 
@@ -259,8 +259,8 @@ mod tests {
                 assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
             }
         }
-        assert_eq!("abort@card:1".parse::<Fault>().unwrap().to_string(), "abort@card");
-        assert_eq!("abort@card:1".parse::<Fault>().unwrap().told_by(), "--fault");
+        assert_eq!("completer_abort@card:1".parse::<Fault>().unwrap().to_string(), "completer_abort@card");
+        assert_eq!("completer_abort@card:1".parse::<Fault>().unwrap().told_by(), "--fault");
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
             ("poisoned@", "it names no port behind an @"),
             (
                 "broken@card",
-                "kinds are unsupported, abort, poisoned, ecrc, stuck, no_credits, link_down, removed, unmapped, read_only, stuck_invalidation, unpinnable",
+                "kinds are unsupported_request, abort, poisoned, ecrc, stuck, no_credits, link_down, removed, unmapped, read_only, stuck_invalidation, unpinnable",
             ),
             ("poisoned@card:x", "'x' is no number of a TLP and no time in ns"),
             ("poisoned@card:0", "its tlp must be a whole number from 1"),
@@ -287,20 +287,27 @@ mod tests {
     fn a_fault_is_at_a_port_that_is_there_and_where_it_can_happen() {
         let rosta = preset("rosta-virtex7").unwrap().unwrap();
         let with = |text: &str| rosta.with_fault(text.parse().unwrap()).map_err(|error| error.to_string());
-        let unknown = with("abort@fpga8").unwrap_err();
+        let unknown = with("completer_abort@fpga8").unwrap_err();
         assert!(
-            unknown.contains("fault.abort@fpga8.port: is \"fpga8\", no port of this platform; its ports: root/rha25, "),
+            unknown.contains(
+                "fault.completer_abort@fpga8.port: is \"fpga8\", no port of this platform; its ports: root/rha25, "
+            ),
             "{unknown}"
         );
-        let switch = with("abort@rc47a").unwrap_err();
+        let switch = with("completer_abort@rc47a").unwrap_err();
         assert!(
             switch.contains(
                 "is rc47a, a port of a switch; abort happens where TLPs come to their end: root/rha25, fpga0, "
             ),
             "{switch}"
         );
-        assert!(with("removed@fpga0+5ns").is_err());
-        for right in ["abort@fpga0", "abort@root/rha25", "link_down@rc47a:5ns+5ns", "no_credits@rc47a/fpga0"] {
+        assert!(with("surprise_removal@fpga0+5ns").is_err());
+        for right in [
+            "completer_abort@fpga0",
+            "completer_abort@root/rha25",
+            "link_down@rc47a:5ns+5ns",
+            "credit_starvation@rc47a/fpga0",
+        ] {
             assert_eq!(with(right).unwrap().faults.len(), 1, "{right}");
         }
         assert!(with("unmapped@root/rha25").unwrap_err().contains("is unmapped, and no section [iommu]"));
@@ -317,10 +324,12 @@ mod tests {
         assert!(twice.unwrap_err().contains("is unpinnable, and there is one of fpga0 already"));
         assert!(once.with_fault("unpinnable@fpga1:5".parse().unwrap()).is_ok());
         assert!(with("unpinnable@root/rha25").unwrap_err().contains("unpinnable happens in the driver of a card"));
-        let twice = rosta.with_fault("removed@fpga0:5".parse().unwrap()).unwrap();
-        assert_eq!(twice.with_fault("abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);
+        let twice = rosta.with_fault("surprise_removal@fpga0:5".parse().unwrap()).unwrap();
+        assert_eq!(twice.with_fault("completer_abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);
         assert!(
-            with("removed@fpga0:5+5ns").unwrap_err().contains("down_ns: is of link_down only, and this is removed")
+            with("surprise_removal@fpga0:5+5ns")
+                .unwrap_err()
+                .contains("down_ns: is of link_down only, and this is removed")
         );
     }
 }

@@ -17,7 +17,7 @@ section! {
         /// The same as `read_ns` of a read all of whose lines are in the cache; 0 for no difference.
         cached_read_ns: Ticks = Kind::Ns(1e6), default "0" because "the cache answers no faster than DRAM", unknown 20.0 to 1000.0;
         /// Of the 16 lines of a set, how many may be lines that devices wrote and that were not there; cores' may be all.
-        device_ways: u32 = Kind::Count(1, 16), default "16" because "devices may take any line's place, as cores do", unknown 1.0 to 16.0;
+        ddio_ways: u32 = Kind::Count(1, 16), default "16" because "devices may take any line's place, as cores do", unknown 1.0 to 16.0;
         /// Time between two read requests that a root port takes.
         read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
         /// From a write at the root port to bytes that a core sees.
@@ -52,7 +52,7 @@ impl Memory {
     /// How many lines that devices wrote may be there at once, of those that were not there before.
     #[must_use]
     pub fn device_lines(&self) -> u64 {
-        self.cached_lines() / Memory::CACHE_WAYS * u64::from(self.device_ways.value)
+        self.cached_lines() / Memory::CACHE_WAYS * u64::from(self.ddio_ways.value)
     }
 
     /// The lines that a write of so many bytes touches and does not fill: two at the most.

@@ -2,8 +2,8 @@
 
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
-    Advice, Answer, Buffers, Bytes, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail, Direction,
-    Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Found, Interval, KnownBy, LineFit, Link, LinkUse,
+    Advice, Answer, Buffers, Bytes, CacheState, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail,
+    Direction, Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse,
     Origins, Quantity, RawSamples, Reach, Record, Runtime, SCHEMA, Skipped, Socket, SocketCpus, Software, Steady,
     Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
 };
@@ -20,7 +20,7 @@ pub fn whole_record() -> Record {
             is_random: true,
             stride_bytes: Some(4096),
             outstanding: Some(4),
-            found: Some(Found::DeviceWarm),
+            cache_state: Some(CacheState::DeviceWarm),
             socket: Some(Socket::Remote),
             channels: Some(2),
         },

@@ -22,7 +22,7 @@ use lanemark_wire::config::AerError;
 use std::collections::BTreeMap;
 
 mod hot_plug;
-mod mishap;
+mod injected_fault;
 mod pins;
 
 /// What becomes of a TLP.
@@ -85,14 +85,14 @@ impl Armed {
     /// Whether it can happen to a TLP of this kind.
     const fn is_for(&self, kind: TlpKind) -> bool {
         match self.kind {
-            FaultKind::Unsupported | FaultKind::Abort | FaultKind::Unmapped => {
+            FaultKind::UnsupportedRequest | FaultKind::CompleterAbort | FaultKind::Unmapped => {
                 matches!(kind, TlpKind::MRd | TlpKind::MWr)
             }
             FaultKind::ReadOnly => matches!(kind, TlpKind::MWr),
             FaultKind::StuckInvalidation | FaultKind::Unpinnable => false,
             FaultKind::Poisoned => matches!(kind, TlpKind::MWr | TlpKind::CplD),
-            FaultKind::Stuck => matches!(kind, TlpKind::MRd | TlpKind::MsgD),
-            FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => true,
+            FaultKind::NoCompletion => matches!(kind, TlpKind::MRd | TlpKind::MsgD),
+            FaultKind::Ecrc | FaultKind::CreditStarvation | FaultKind::LinkDown | FaultKind::SurpriseRemoval => true,
         }
     }
 
@@ -126,7 +126,7 @@ impl Armed {
             let is_first = !std::mem::replace(&mut self.is_noticed, true);
             return Some(Fate::Lost { since, is_first });
         }
-        let is_its_end = ends_here || self.kind == FaultKind::NoCredits;
+        let is_its_end = ends_here || self.kind == FaultKind::CreditStarvation;
         // Messages are not translated, and what a device has translated is not looked up.
         let is_translated = || sent.tlp.at == AddressType::Translated || Mailbox::MESSAGES.contains(&sent.tlp.address);
         if self.kind.is_of_iommu() && is_translated() {
@@ -139,15 +139,15 @@ impl Armed {
             return None;
         }
         let flaw = match self.kind {
-            FaultKind::Stuck => return Some(Fate::GoesOn(Flaw::Unanswered)),
-            FaultKind::NoCredits => return Some(Fate::Withheld),
-            FaultKind::Unsupported => Flaw::Unsupported,
-            FaultKind::Abort => Flaw::Abort,
+            FaultKind::NoCompletion => return Some(Fate::GoesOn(Flaw::Unanswered)),
+            FaultKind::CreditStarvation => return Some(Fate::Withheld),
+            FaultKind::UnsupportedRequest => Flaw::Unsupported,
+            FaultKind::CompleterAbort => Flaw::Abort,
             FaultKind::Poisoned => Flaw::Poisoned,
             FaultKind::Ecrc => Flaw::BadEcrc,
             FaultKind::Unmapped => Flaw::Unmapped,
             FaultKind::ReadOnly => Flaw::ReadOnly,
-            FaultKind::LinkDown | FaultKind::Removed | FaultKind::StuckInvalidation | FaultKind::Unpinnable => {
+            FaultKind::LinkDown | FaultKind::SurpriseRemoval | FaultKind::StuckInvalidation | FaultKind::Unpinnable => {
                 return None;
             }
         };

@@ -98,7 +98,7 @@ impl Board {
             self.hear(direction);
         }
         let transmitter = &mut self.directions[direction].transmitter;
-        let mut sent = Sent::NOTHING;
+        let mut sent = Sent::INVALID;
         if transmitter.send_as(self.now, &mut sent) {
             if self.observer.is_some() {
                 self.observe_sent(direction, &sent, false);

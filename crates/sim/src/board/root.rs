@@ -3,10 +3,10 @@
 use super::{Board, FIRST_CARD};
 use crate::engine::Slot;
 use crate::part::credit::Cost;
-use crate::part::intake::Taken;
 use crate::part::iommu::{Iommu, Translated};
 use crate::part::last_level_cache::LastLevelCache;
 use crate::part::link::Sent;
+use crate::part::rc_ingress::Taken;
 use crate::part::root_port::Notice;
 use crate::ports::{Port, root_input};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
@@ -20,10 +20,10 @@ impl Board {
     /// A TLP comes up to a root port.
     #[inline(never)]
     pub(super) fn reach_root(&mut self, port: usize, sent: &Sent) {
-        if self.intake.limits() {
-            self.intake.receive(sent.arrives, port, sent.tlp);
-            let due = self.intake.due().max(self.now);
-            return self.set(Port::Intake, due);
+        if self.ingress.limits() {
+            self.ingress.receive(sent.arrives, port, sent.tlp);
+            let due = self.ingress.due().max(self.now);
+            return self.set(Port::RcIngress, due);
         }
         self.admit(port, sent.arrives, false, &sent.tlp);
     }
@@ -31,11 +31,11 @@ impl Board {
     /// The root complex takes what it is the turn of.
     #[inline(never)]
     pub(super) fn take_in(&mut self) {
-        while let Some(Taken { port, waited, tlp }) = self.intake.take(self.now) {
+        while let Some(Taken { port, waited, tlp }) = self.ingress.take(self.now) {
             self.admit(port, self.now, waited, &tlp);
         }
-        let due = self.intake.due();
-        self.set(Port::Intake, due);
+        let due = self.ingress.due();
+        self.set(Port::RcIngress, due);
     }
 
     /// What came up to a root port at `at`, and may have waited since, is translated if anything is.
@@ -127,9 +127,9 @@ impl Board {
             return;
         }
         let bytes = transfer.window.places(transfer.bytes).saturating_mul(transfer.window.step(transfer.bytes));
-        let start = self.lent_at.saturating_add(transfer.window.offset);
+        let start = self.mapped_at.saturating_add(transfer.window.offset);
         match self.written_by {
-            Writer::Nobody => self.cache.forget(start, bytes),
+            Writer::Nobody => self.cache.invalidate(start, bytes),
             Writer::Core => self.cache.write_by_core(start, bytes),
             Writer::Device => self.cache.fill_by_device(start, bytes),
         }
@@ -192,6 +192,6 @@ impl Board {
 
 /// A platform's last-level cache.
 pub(super) fn cache_of(platform: &Platform) -> LastLevelCache {
-    let lines = |memory: &Memory| LastLevelCache::new(memory.cached_lines(), memory.device_ways.value as u8);
+    let lines = |memory: &Memory| LastLevelCache::new(memory.cached_lines(), memory.ddio_ways.value as u8);
     platform.memory.as_ref().map_or_else(|| LastLevelCache::new(0, 1), lines)
 }

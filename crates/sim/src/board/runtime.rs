@@ -36,7 +36,8 @@ impl Board {
                 }
                 self.fill_cache(&parts.call.transfer);
                 let endpoint = self.endpoints.get_mut(card);
-                let armed = endpoint.and_then(|card| card.arm(self.now, &parts.call, self.lent_at, passes, first_pass));
+                let armed =
+                    endpoint.and_then(|card| card.arm(self.now, &parts.call, self.mapped_at, passes, first_pass));
                 let Some(done) = armed else { return program };
                 if let Some(engine) = self.engine_mut(card) {
                     engine.in_parts(0, parts.last);
@@ -59,7 +60,7 @@ impl Board {
         let mut piece = [0; PIECE];
         for done in (0..bytes).step_by(PIECE) {
             let piece = &mut piece[..(bytes - done).min(PIECE as u64) as usize];
-            stored_bytes(self.lent_at + parts.own_at + done, pass, piece);
+            stored_bytes(self.mapped_at + parts.own_at + done, pass, piece);
             self.memory.write(parts.own_at + done, piece);
         }
     }
@@ -74,7 +75,7 @@ impl Board {
 
     #[cold]
     fn copy(&mut self, Copied { from, to, bytes }: Copied) {
-        let (from, at) = (from - self.lent_at, to - self.lent_at);
+        let (from, at) = (from - self.mapped_at, to - self.mapped_at);
         let mut piece = [0; PIECE];
         for done in (0..bytes).step_by(PIECE) {
             let piece = &mut piece[..(bytes - done).min(PIECE as u64) as usize];

@@ -9,7 +9,7 @@ use crate::part::program::stored_bytes;
 use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::{Unsteady, Verb};
-use lanemark_platform::Passing;
+use lanemark_platform::OrderingChoice;
 
 /// Headers of requests beyond it are longer.
 const FOUR_GIB: u64 = 1 << 32;
@@ -40,7 +40,7 @@ impl Board {
             roots,
             root_routes: _,
             peers,
-            intake,
+            ingress,
             memory: _,
             cache: _,
             written_by: _,
@@ -51,7 +51,7 @@ impl Board {
             switch_ports: _,
             endpoints,
             endpoint_up: _,
-            lent_at: _,
+            mapped_at: _,
             bars_at: _,
             program: _,
             callers: _,
@@ -70,7 +70,7 @@ impl Board {
             upstream.visit(view, Survey::tlp);
         }
         peers.visit(view);
-        intake.visit(view);
+        ingress.visit(view);
         for direction in directions {
             let Direction { transmitter, from: _, to: _, most_payload: _, awaits_dllp } = direction;
             transmitter.visit(view, *now);
@@ -113,7 +113,7 @@ impl Board {
         let mut mover = Mover::new(period, times, legs, &mut slab);
         self.visit(&mut mover);
         let to_fill = mover.to_fill;
-        let under_way = slab.in_use() as u64;
+        let outstanding = slab.in_use() as u64;
         self.slab = slab;
         self.now += period.span * times;
         let legs_now = self.legs();
@@ -122,7 +122,7 @@ impl Board {
         }
         for ((leg, before), transfers) in legs_now.iter().zip(legs).zip(&period.transfers) {
             if *transfers > 0 {
-                self.store(leg, leg.next - before.next + leg.open + under_way + 1);
+                self.store(leg, leg.next - before.next + leg.open + outstanding + 1);
             }
         }
     }
@@ -180,7 +180,7 @@ impl Board {
         if specs().any(|spec| spec.tlps_per_error > 0) {
             return Some(Unsteady::Errors);
         }
-        specs().any(|spec| spec.passing == Passing::Random).then_some(Unsteady::RandomPassing)
+        specs().any(|spec| spec.ordering == OrderingChoice::Random).then_some(Unsteady::RandomOrdering)
     }
 
     /// Why nothing may be skipped of what a core asks a runtime for, if so.
@@ -237,7 +237,7 @@ impl Board {
         // What passes stays among what is under way, and that is less than this.
         let most_under_way = 1 << 12;
         if legs.iter().any(|leg| leg.are_free && writes(leg) && leg.places < most_under_way) {
-            return Some(Unsteady::Passing);
+            return Some(Unsteady::ReorderedWrites);
         }
         None
     }
@@ -280,7 +280,7 @@ impl Board {
     /// The bytes behind a bus address.
     fn memory_of(&mut self, storage: Storage) -> (&mut Memory, u64) {
         match storage {
-            Storage::Host => (&mut self.memory, self.lent_at),
+            Storage::Host => (&mut self.memory, self.mapped_at),
             Storage::Region { card, place } => {
                 let region = &mut self.endpoints[card].regions[place];
                 (&mut region.memory, region.spec.address)
@@ -413,12 +413,12 @@ mod tests {
         let platform = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
         let mut board = Board::new(&platform).unwrap();
         let window = |offset| Window { offset, len: 1 << 20, pattern: Pattern::Sequential };
-        let (verb, partner, under_way) = (Verb::Store, Partner::Host, Some(2));
-        let first = Transfer { card: 0, verb, partner, bytes: 512, count: 100, window: window(0), under_way };
+        let (verb, partner, outstanding) = (Verb::Store, Partner::Host, Some(2));
+        let first = Transfer { card: 0, verb, partner, bytes: 512, count: 100, window: window(0), outstanding };
         let pairs = WriteRead { write: first, read: window(2 << 20), is_mixed: true };
         board.start_pairs(&pairs, 1, 0).unwrap();
         let partner = Partner::Peer { card: 4, bar: 0 };
-        let second = Transfer { card: 1, partner, window: window(8 << 20), under_way: None, ..first };
+        let second = Transfer { card: 1, partner, window: window(8 << 20), outstanding: None, ..first };
         board.start_transfer(&second, 1, 0).unwrap();
         for _ in 0..700 {
             assert!(board.step());

@@ -33,7 +33,7 @@ impl Seat {
     }
 
     /// Its registers are as after a reset.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn invalidate(&mut self) {
         self.function = self.configured.clone();
         self.is_blank = true;
         let bytes = &mut self.function.bytes;

@@ -1,12 +1,12 @@
 //! What a simulated platform says about itself.
 
 use super::relay::CHANNELS;
-use crate::part::own_memory::disciplines;
+use crate::part::coherent_memory::disciplines;
 use crate::part::program::load_from;
 use crate::part::runtime::Spec;
 use lanemark_machine::{
-    Access, Allocation, CacheFacts, Clockwork, DeviceKind, DmaFacts, Facts, Holder, Region, RegionKind, RuntimeFacts,
-    Width,
+    Access, Allocation, CacheFacts, DeviceKind, DmaFacts, Facts, LineSource, Region, RegionKind, RuntimeFacts,
+    TimeBase, Width,
 };
 use lanemark_platform::{Memory, Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -42,7 +42,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
     Facts {
         name: platform.name.clone(),
         summary: platform.summary.clone(),
-        clockwork: Clockwork::Simulated,
+        time_base: TimeBase::Simulated,
         cores: core.cores.value,
         regions: regions.collect(),
         memory_types: vec![MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp],
@@ -51,7 +51,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
         memcpy: core.memcpy.value.name().to_owned(),
         dma: platform.dma.as_ref().map(|dma| DmaFacts {
             cards: platform.cards(),
-            lent_bytes: platform.bytes_for_plans(),
+            mapped_bytes: platform.bytes_for_plans(),
             has_driver: (0..platform.cards()).all(|card| platform.mailbox(card, 0).is_some()),
             cache: platform.memory.as_ref().filter(|memory| memory.cached_lines() > 0).map(|memory| CacheFacts {
                 bytes: memory.cached_lines() * Memory::LINE_BYTES,
@@ -68,7 +68,10 @@ pub(super) fn facts(platform: &Platform) -> Facts {
             relays_at: relays_at(platform),
         }),
         disciplines: disciplines(platform),
-        holders: Holder::ALL.into_iter().filter(|holder| load_from(&platform.loads(), *holder).is_some()).collect(),
+        line_sources: LineSource::ALL
+            .into_iter()
+            .filter(|holder| load_from(&platform.loads(), *holder).is_some())
+            .collect(),
         runtime: runtime(platform),
         driver_width: platform.driver.as_ref().and_then(|driver| {
             Width::ALL.into_iter().find(|width| width.bytes() == u64::from(driver.copy_bytes.value))

@@ -147,7 +147,7 @@ impl SimulatedMachine {
     /// let mut machine = lanemark_sim::SimulatedMachine::new(&platform).unwrap();
     /// let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
     /// let (verb, partner) = (Verb::Load, Partner::Host);
-    /// let read = Transfer { card: 0, verb, partner, bytes: 4096, count: 1, window, under_way: None };
+    /// let read = Transfer { card: 0, verb, partner, bytes: 4096, count: 1, window, outstanding: None };
     /// assert!(machine.run(&Plan::on_one_core(vec![Op::Transfer(read)], 1), &mut Samples::wanted(1)).is_err());
     /// let functions = machine.functions().unwrap();
     /// let card = functions.iter().find(|function| function.port == "card").unwrap();

@@ -2,8 +2,8 @@
 
 use super::{SimulatedMachine, span_of};
 use lanemark_machine::{
-    Access, Descriptors, DmaCall, Handover, Holder, HostMemory, OnChannels, Op, Partner, Plan, Socket, Span, Transfer,
-    Unsupported, Verb, Width, WriteRead,
+    Access, BufferHandoff, Descriptors, DmaCall, HostMemory, LineSource, OnChannels, Op, Partner, Plan, Socket, Span,
+    Transfer, Unsupported, Verb, Width, WriteRead,
 };
 use lanemark_platform::{Mailbox, PeerWay};
 use lanemark_units::MemoryType;
@@ -64,17 +64,17 @@ impl SimulatedMachine {
             Op::Launch(launch) => self.check_launch(launch),
             Op::Compute(compute) => self.check_compute(compute),
             Op::MovedByRuntime(moved) => self.check_moved(moved),
-            Op::Lend(_) => {
+            Op::MapUnmap(_) => {
                 Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))
             }
-            Op::Handover(handover) => self.check_handover(handover),
-            Op::LoadFrom(holder) if self.facts.holders.contains(holder) => Ok(()),
+            Op::BufferHandoff(handover) => self.check_handover(handover),
+            Op::LoadFrom(holder) if self.facts.line_sources.contains(holder) => Ok(()),
             Op::LoadFrom(holder) => {
                 let key = match holder {
-                    Holder::Memory => "memory_load_ns",
-                    Holder::RemoteMemory => "remote_memory_load_ns",
-                    Holder::Core => "other_core_load_ns",
-                    Holder::RemoteCore => "remote_core_load_ns",
+                    LineSource::Memory => "memory_load_ns",
+                    LineSource::RemoteMemory => "remote_memory_load_ns",
+                    LineSource::Core => "cache_to_cache_ns",
+                    LineSource::RemoteCore => "remote_core_load_ns",
                 };
                 Err(self
                     .unsupported(format!("a load from {holder}"), format!("core.{key} is 0: nothing is known of it")))
@@ -92,7 +92,7 @@ impl SimulatedMachine {
         }
     }
 
-    pub(super) fn check_handover(&self, handover: &Handover) -> Result<(), Unsupported> {
+    pub(super) fn check_handover(&self, handover: &BufferHandoff) -> Result<(), Unsupported> {
         let refused =
             |because: &str| Err(self.unsupported(format!("sharing a buffer, {}", handover.discipline), because));
         if self.platform.coherence.is_none() {
@@ -118,11 +118,11 @@ impl SimulatedMachine {
         if transfer.card >= dma.cards {
             return refused(format!("there is no card {}: it has {}", transfer.card, dma.cards));
         }
-        if transfer.bytes == 0 || transfer.count == 0 || transfer.under_way == Some(0) {
+        if transfer.bytes == 0 || transfer.count == 0 || transfer.outstanding == Some(0) {
             return refused("it moves nothing".to_owned());
         }
         let (what, len) = match transfer.partner {
-            Partner::Host => ("memory that is lent", dma.lent_bytes),
+            Partner::Host => ("memory that is lent", dma.mapped_bytes),
             Partner::Peer { card, .. } if card == transfer.card || card >= dma.cards => {
                 return refused(format!("card {card} is no peer of card {}", transfer.card));
             }
@@ -191,7 +191,7 @@ impl SimulatedMachine {
         if call.transfer.partner != Partner::Host {
             return refused("the driver lends host memory, and no other card");
         }
-        if call.transfer.under_way.is_some() {
+        if call.transfer.outstanding.is_some() {
             return refused("a call is one transfer, and the next call comes when it is over");
         }
         if let Descriptors::Written(memory_type) = call.descriptors

@@ -82,7 +82,7 @@ impl SimulatedMachine {
         let mut fresh = vec![0; relay.bytes as usize];
         for nth in 0..relay.from.places(relay.bytes).min(relay.count) {
             let offset = relay.from.place(nth, relay.bytes);
-            stored_bytes(self.board.lent_at() + offset, self.passes_done, &mut fresh);
+            stored_bytes(self.board.mapped_at() + offset, self.passes_done, &mut fresh);
             self.board.memory_mut().write(offset, &fresh);
         }
         let before = self.board.moved(writes).0;

@@ -73,7 +73,7 @@ impl SimulatedMachine {
     /// Compares both ends of a copy: what the program had with what the card got, or what the card sent with what the program has.
     pub(super) fn confirm_moved(&mut self, moved: &MovedByRuntime) -> Option<Confirmed> {
         let parts = self.board.parts(moved)?;
-        let (transfer, lent_at) = (parts.call.transfer, self.board.lent_at());
+        let (transfer, mapped_at) = (parts.call.transfer, self.board.mapped_at());
         let first_part = (self.passes_done - 1).wrapping_mul(transfer.count);
         let (mut found, mut meant) = ([0; PIECE], [0; PIECE]);
         let mut confirmed = 0;
@@ -86,12 +86,12 @@ impl SimulatedMachine {
                 let at_own = own + done;
                 if moved.verb == Verb::Store {
                     let first = self.passes_done - self.passes_of_last_run;
-                    stored_bytes(lent_at + at_own, first, meant);
+                    stored_bytes(mapped_at + at_own, first, meant);
                     let at = transfer.window.offset + nth * transfer.bytes + done;
                     self.board.engine_mut(CARD as usize)?.sink.read(at, found);
                 } else {
                     let at = if parts.way == Way::Staged { transfer.window.offset } else { parts.own_at };
-                    stored_bytes(lent_at + at + done, first_part.wrapping_add(nth), meant);
+                    stored_bytes(mapped_at + at + done, first_part.wrapping_add(nth), meant);
                     self.board.memory_mut().read(at_own, found);
                 }
                 confirmed += found.iter().zip(&*meant).filter(|(found, meant)| found == meant).count() as u64;

@@ -262,14 +262,14 @@ impl AdapterTlb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_dma::{Device, Hints, Lend, Permission};
+    use lanemark_dma::{Device, Hints, MapRequest, Permission};
 
     fn spec(chain_bits: u32, block_bits: u32) -> Spec {
         Spec { entries: 256, chain_bits, block_bits, directory: HostPhys(0x10_0000) }
     }
 
     fn entry(hints: Hints) -> PageEntry {
-        let attributes = Lend::new(Device(0), Permission::Write).hints(hints).attributes();
+        let attributes = MapRequest::new(Device(0), Permission::Write).hints(hints).attributes();
         PageEntry::new(HostPhys(0xab_cdef_1234), 0x0065_4321, attributes)
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Ports: [`Atc::find`] says where the page of a channel's next request leads, and [`Atc::translate`] makes that request a translated one.
 //! Where it is not known, [`Atc::ask`] makes the question, and [`Atc::comes`] and [`Atc::take_answer`] take what the IOMMU says; until then
-//! the channel [waits](Atc::held_until). [`Atc::forget`] takes an Invalidate Request, and [`Atc::take_done`] says when its completion
+//! the channel [waits](Atc::held_until). [`Atc::invalidate`] takes an Invalidate Request, and [`Atc::take_done`] says when its completion
 //! may go.
 //!
 //! A channel has one question under way at the most, and a tag for it that no read has. So nobody waits for an answer who is waited for
@@ -86,7 +86,7 @@ struct Read {
 
 /// An Invalidate Request that was taken and not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Forgetting {
+struct Invalidating {
     itag: u16,
     /// Whether every request that was made before has left.
     has_left: bool,
@@ -123,7 +123,7 @@ pub struct Atc {
     next: Option<(u64, Option<Entry>)>,
     /// When somebody first asked for it, if anybody had to.
     begun: Option<Ticks>,
-    forgetting: Option<Forgetting>,
+    forgetting: Option<Invalidating>,
     /// Since it was built.
     pub counted: Counted,
 }
@@ -300,16 +300,16 @@ impl Atc {
     }
 
     /// An Invalidate Request: none of these addresses leads anywhere that is known.
-    pub fn forget(&mut self, range: AddressRange, itag: u16) {
+    pub fn invalidate(&mut self, range: AddressRange, itag: u16) {
         let page_bytes = self.spec.page_bytes;
         let is_gone = |page: u64| range.contains(page * page_bytes);
         self.lose(is_gone);
         let reads = self.reads.iter().filter(|(_, read)| is_gone(read.page)).map(|(tag, _)| *tag).collect();
-        self.forgetting = Some(Forgetting { itag, has_left: false, reads });
+        self.forgetting = Some(Invalidating { itag, has_left: false, reads });
     }
 
     /// Somebody else has all of its translations now: none is known.
-    pub fn forget_all(&mut self) {
+    pub fn invalidate_all(&mut self) {
         self.lose(|_| true);
     }
 
@@ -349,7 +349,7 @@ impl Atc {
 
     /// The Invalidate Completion, if it may go.
     pub fn take_done(&mut self) -> Option<Tlp> {
-        let Forgetting { itag, .. } = self.is_done().then(|| self.forgetting.take())??;
+        let Invalidating { itag, .. } = self.is_done().then(|| self.forgetting.take())??;
         // Of no DW no byte is left out.
         Some(Tlp { requester: self.spec.requester, tag: itag, first_be: 0xF, ..Tlp::of(TlpKind::Msg) })
     }
@@ -448,7 +448,7 @@ mod tests {
         atc.ask(Ticks(1), 0, 2 * PAGE);
         atc.ask(Ticks(1), 1, 6 * PAGE);
         // Pages 0 to 3.
-        atc.forget(AddressRange::new(0, 14), 5);
+        atc.invalidate(AddressRange::new(0, 14), 5);
         answer(&mut atc, 3, data(102, true, true));
         answer(&mut atc, 4, data(106, true, true));
         atc.all_left();
@@ -457,7 +457,7 @@ mod tests {
         // An answer that has come and was not used is forgotten too.
         atc.ask(Ticks(1), 0, 2 * PAGE);
         answer(&mut atc, 3, data(102, true, true));
-        atc.forget(AddressRange::ALL, 6);
+        atc.invalidate(AddressRange::ALL, 6);
         assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
     }
 
@@ -467,7 +467,7 @@ mod tests {
         for at in [1, 20] {
             atc.ask(Ticks(at), 0, 2 * PAGE);
             if at == 1 {
-                atc.forget_all();
+                atc.invalidate_all();
             }
             answer(&mut atc, 3, data(102, true, true));
             assert_eq!(atc.find(0, 2 * PAGE) == Found::Unknown, at == 1);
@@ -482,7 +482,7 @@ mod tests {
         let mut atc = Atc::new(SPEC);
         learn(&mut atc, 1);
         goes(&mut atc, TlpKind::MRd, 1);
-        atc.forget(AddressRange::new(PAGE, 12), 5);
+        atc.invalidate(AddressRange::new(PAGE, 12), 5);
         assert_eq!((atc.held_until(0), atc.take_done()), (Ticks::NEVER, None));
         atc.all_left();
         assert_eq!((atc.held_until(0), atc.take_done()), (Ticks::ZERO, None));
@@ -493,7 +493,7 @@ mod tests {
         // A read of another page is not waited for.
         learn(&mut atc, 2);
         goes(&mut atc, TlpKind::MRd, 2);
-        atc.forget(AddressRange::new(PAGE, 12), 6);
+        atc.invalidate(AddressRange::new(PAGE, 12), 6);
         atc.all_left();
         assert!(atc.is_done());
     }

@@ -283,13 +283,13 @@ impl Channel {
         let number = piece.number;
         if piece.verb == Verb::Store {
             let free = self.occupied_until.max(self.room.0).max(self.fed_at(piece, shared));
-            let Some(most) = transfer.under_way.filter(|_| read.is_some()) else { return free };
+            let Some(most) = transfer.outstanding.filter(|_| read.is_some()) else { return free };
             // The first write of the next pair waits for the reads of those before.
             let begins = self.described.is_none_or(|(last, _)| last != number);
             return if begins && self.open.len() >= most as usize { Ticks::NEVER } else { free.max(self.open_at) };
         }
         let begins = self.open.back().is_none_or(|last| last.number != number);
-        let most = transfer.under_way.map_or(usize::MAX, |most| most as usize);
+        let most = transfer.outstanding.map_or(usize::MAX, |most| most as usize);
         match shared.tag_at {
             Some(tag_at) if !(begins && self.open.len() >= most) => {
                 self.occupied_until.max(self.room.0).max(tag_at).max(self.open_at)

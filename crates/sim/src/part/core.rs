@@ -18,7 +18,7 @@
 
 use crate::engine::{Slab, Wire};
 use crate::part::cache::{self, Cache};
-use crate::part::own_memory::{self, Deed, OwnMemory};
+use crate::part::coherent_memory::{self, CoherentMemory, Deed};
 use crate::part::pins::Pins;
 use crate::part::program::{Instruction, Manner, Program, Touch, stored_bytes};
 use crate::part::root_complex::Ack;
@@ -132,7 +132,7 @@ pub struct Core {
     streaming: StreamingBuffers,
     cache: Cache,
     /// What it shares with devices; `None` if nothing is known of it.
-    own: Option<OwnMemory>,
+    own: Option<CoherentMemory>,
     reads: Vec<Option<Purpose>>,
     /// When each of them was sent.
     asked: Vec<Ticks>,
@@ -181,7 +181,7 @@ impl Core {
             wc: WcBuffers::new(core.wc_buffers.value as usize, core.wc_partial_flush.value),
             streaming: StreamingBuffers::new(core.streaming_load_buffers.value as usize),
             cache: Cache::new(core.cached_lines.value as usize, core.fill_buffers.value as usize),
-            own: own_memory::Spec::new(platform).map(OwnMemory::new),
+            own: coherent_memory::Spec::new(platform).map(CoherentMemory::new),
             spec,
             program: None,
             current: None,
@@ -405,14 +405,14 @@ impl Core {
     fn share(&mut self, now: Ticks, deed: Deed) -> Outcome {
         // Without the numbers such plans are refused before they run.
         let Some(own) = &mut self.own else { return Core::after(now, Ticks::ZERO) };
-        let own_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
+        let coherent_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
         self.waits[cause.index()] += span;
         Outcome::Done { issued: next, next }
     }
 
     /// Its caches hold what it shares with devices, and nothing of that is under way.
-    pub fn forget_shared(&mut self) {
-        self.own.iter_mut().for_each(OwnMemory::forget);
+    pub fn invalidate_shared(&mut self) {
+        self.own.iter_mut().for_each(CoherentMemory::invalidate);
     }
 
     /// Done at `now` + `span`, and nothing overlaps it.
@@ -494,7 +494,7 @@ impl Core {
                 if let Some(place) = oldest {
                     self.evict(place, slab, send);
                 }
-                Outcome::Blocked(Cause::Buffers)
+                Outcome::Blocked(Cause::WcBuffers)
             }
         }
     }
@@ -502,18 +502,18 @@ impl Core {
     fn store_uncached(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
         if self.sent {
             if self.store_out {
-                return Outcome::Blocked(Cause::StrongOrder);
+                return Outcome::Blocked(Cause::StrongOrdering);
             }
             return Core::after(now, Ticks::ZERO);
         }
-        if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
+        if let Some(blocked) = self.drain(Cause::StrongOrdering, slab, send) {
             return blocked;
         }
         self.streaming.drop_line(touch.line());
         send(self.write(touch, TAG_STORE, slab));
         self.sent = true;
         self.store_out = true;
-        Outcome::Blocked(Cause::StrongOrder)
+        Outcome::Blocked(Cause::StrongOrdering)
     }
 
     fn store_through(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
@@ -521,7 +521,7 @@ impl Core {
             return blocked;
         }
         if self.store_out {
-            return Outcome::Blocked(Cause::StrongOrder);
+            return Outcome::Blocked(Cause::StrongOrdering);
         }
         // Non-temporal stores before it to the same line are older and go first.
         if let Some(place) = self.wc.open_at(touch.address) {
@@ -556,7 +556,7 @@ impl Core {
                 if let Some(place) = oldest {
                     self.evict(place, slab, send);
                 }
-                Outcome::Blocked(Cause::Buffers)
+                Outcome::Blocked(Cause::WcBuffers)
             }
             Stored::SameLine | Stored::Gathered => Outcome::Blocked(Cause::SameLine),
         }
@@ -588,7 +588,7 @@ impl Core {
             }
             return Core::after(now, Ticks::ZERO);
         }
-        if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
+        if let Some(blocked) = self.drain(Cause::StrongOrdering, slab, send) {
             return blocked;
         }
         self.read(now, touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
@@ -602,7 +602,7 @@ impl Core {
             return Core::after(now, Ticks::ZERO);
         }
         if self.reads_out == 0 {
-            if let Some(blocked) = self.drain(Cause::StrongOrder, slab, send) {
+            if let Some(blocked) = self.drain(Cause::StrongOrdering, slab, send) {
                 return blocked;
             }
             self.read(now, touch.address, touch.len, Purpose::Poll, send);

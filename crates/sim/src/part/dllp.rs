@@ -67,7 +67,7 @@ pub struct Skp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// How long one waits at the most.
-    pub patience: Ticks,
+    pub ack_latency_limit: Ticks,
     /// How long one takes on the line.
     pub time: Ticks,
     /// From its last bit to what it does at the other end.
@@ -249,7 +249,7 @@ impl Dllps {
     pub fn first_behind(&self, now: Ticks, start: Ticks, busy_until: Ticks) -> Ticks {
         let from = self.next.1;
         let at = from.max(busy_until);
-        let goes = from <= now && at < start || from < start && from + self.spec.patience <= start;
+        let goes = from <= now && at < start || from < start && from + self.spec.ack_latency_limit <= start;
         if goes { start.max(at + self.spec.time) } else { start }
     }
 
@@ -337,7 +337,7 @@ impl Dllps {
                 self.go_first(start.min(from), &mut before, &mut tell);
                 continue;
             }
-            if from > start || at >= start && from + self.spec.patience > start {
+            if from > start || at >= start && from + self.spec.ack_latency_limit > start {
                 break;
             }
             self.says(kind, at);
@@ -395,7 +395,8 @@ impl Dllps {
 mod tests {
     use super::*;
 
-    const SPEC: Spec = Spec { patience: Ticks(50), time: Ticks(2), latency: Ticks(7), hears_acks: false, skp: None };
+    const SPEC: Spec =
+        Spec { ack_latency_limit: Ticks(50), time: Ticks(2), latency: Ticks(7), hears_acks: false, skp: None };
 
     /// Each waits 50, and takes 2.
     fn owed(all: &[(DllpKind, u64)]) -> Dllps {

@@ -133,7 +133,7 @@ pub struct Made {
 
 impl Made {
     /// Where one is put.
-    pub const NOTHING: Made = Made { channel: 0, at: Ticks::NEVER, tlp: Tlp::of(TlpKind::MWr) };
+    pub const INVALID: Made = Made { channel: 0, at: Ticks::NEVER, tlp: Tlp::of(TlpKind::MWr) };
 }
 
 /// Everything that does change.
@@ -240,7 +240,7 @@ impl DmaEngine {
 
     /// Tells a channel to make a job.
     pub fn start(&mut self, now: Ticks, channel: usize, job: Job) {
-        self.forget(&job);
+        self.invalidate(&job);
         let from = now + self.spec.start;
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.begin(now, job.released(), from, self.spec.tick);
@@ -260,7 +260,7 @@ impl DmaEngine {
     pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
         let mailbox = *self.spec.mailboxes.get(call.channel as usize)?;
         let job = Job::new(&call.transfer, base, passes, first_pass, self.most_bytes());
-        self.forget(&job);
+        self.invalidate(&job);
         let channel = self.channels.get_mut(call.channel as usize)?;
         channel.begin(now, job, Ticks::ZERO, self.spec.tick);
         channel.arm(call, mailbox);
@@ -282,9 +282,9 @@ impl DmaEngine {
     }
 
     /// Forgets what it observed of jobs before.
-    fn forget(&mut self, job: &Job) {
+    fn invalidate(&mut self, job: &Job) {
         self.latencies.clear();
-        if job.transfer.under_way.is_some() {
+        if job.transfer.outstanding.is_some() {
             self.latencies.reserve(job.transfers.min(Samples::MOST_LATENCIES as u64) as usize);
         }
         (self.refused, self.waits) = (None, [Ticks::ZERO; Cause::ALL.len()]);
@@ -728,7 +728,7 @@ impl DmaEngine {
             if open.left == 0 {
                 let begun = channel.open.remove(nth).map_or(now, |open| open.begun);
                 channel.open_at = now;
-                let is_timed = channel.job.as_ref().is_some_and(|job| job.transfer.under_way.is_some());
+                let is_timed = channel.job.as_ref().is_some_and(|job| job.transfer.outstanding.is_some());
                 if is_timed && self.latencies.len() < Samples::MOST_LATENCIES {
                     self.latencies.push(now.since(begun));
                 }

@@ -31,7 +31,7 @@ pub struct Spec {
     store_bytes: u64,
     pub(crate) cycle: Ticks,
     /// Bus address of what is lent.
-    pub(crate) lent_at: u64,
+    pub(crate) mapped_at: u64,
     /// Of each card, those of its channels.
     mailboxes: Vec<Vec<Mailbox>>,
 }
@@ -53,7 +53,7 @@ impl Spec {
             descriptor_bytes: u64::from(dma.descriptor_bytes.value),
             store_bytes: u64::from(driver.copy_bytes.value).min(entry_bytes),
             cycle: Ticks::from_ns(1.0 / platform.core.clock_ghz.value).unwrap_or(Ticks(1)),
-            lent_at: platform.memory.as_ref()?.address_bytes.value,
+            mapped_at: platform.memory.as_ref()?.address_bytes.value,
             mailboxes: (0..platform.cards()).map(|card| mailboxes(platform, card)).collect(),
         })
     }
@@ -121,7 +121,7 @@ impl Call {
     #[must_use]
     pub fn new(spec: &Spec, call: &DmaCall, nth: u64, number: u64) -> Option<Call> {
         let mailbox = *spec.mailboxes.get(call.transfer.card as usize)?.get(call.channel as usize)?;
-        let start = spec.lent_at + call.transfer.window.place(nth, call.transfer.bytes);
+        let start = spec.mapped_at + call.transfer.window.place(nth, call.transfer.bytes);
         Some(Call {
             asked: *call,
             mailbox,
@@ -218,7 +218,8 @@ mod tests {
         let spec = Spec::new(&platform).unwrap();
         let window = Window { offset, len: 1 << 20, pattern: Pattern::Sequential };
         let partner = Partner::Host;
-        let transfer = Transfer { card: 0, verb: Verb::Load, partner, bytes: 8192, count: 1, window, under_way: None };
+        let transfer =
+            Transfer { card: 0, verb: Verb::Load, partner, bytes: 8192, count: 1, window, outstanding: None };
         let mut call =
             Call::new(&spec, &DmaCall { transfer, channel: 0, share, descriptors, completion }, 0, 7).unwrap();
         std::iter::from_fn(|| call.next(&spec)).collect()
@@ -235,7 +236,8 @@ mod tests {
         let spec = Spec::new(&platform).unwrap();
         let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
         let partner = Partner::Host;
-        let transfer = Transfer { card: 0, verb: Verb::Load, partner, bytes: 8192, count: 1, window, under_way: None };
+        let transfer =
+            Transfer { card: 0, verb: Verb::Load, partner, bytes: 8192, count: 1, window, outstanding: None };
         let (descriptors, completion) = (Descriptors::Fetched, Completion::Flag);
         let ends = |share, nth| {
             let mut call =

@@ -295,7 +295,7 @@ pub struct Accepted {
 
 impl Accepted {
     /// Where one is put.
-    pub const NOTHING: Accepted = {
+    pub const INVALID: Accepted = {
         let tlp = Tlp::of(TlpKind::MWr);
         let (at, head, because) = (Ticks::ZERO, [0; 8], Cause::Credit);
         Accepted { tlp, at, head, because, is_refused: false, rings: false }

@@ -62,7 +62,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// These are forgotten: when has the last request left that was translated before?
-    Forget(Command),
+    Invalidate(Command),
     /// It has left: when has it reached memory?
     Left,
     /// The end of the command is written.
@@ -153,7 +153,7 @@ impl InvalidationQueue {
         match self.stage {
             Stage::Read(_) => {
                 self.stage = Stage::Left(now);
-                self.commands.front().copied().map(Step::Forget)
+                self.commands.front().copied().map(Step::Invalidate)
             }
             Stage::Left(_) => {
                 self.stage = Stage::Reached(now);
@@ -245,7 +245,7 @@ mod tests {
             let now = queue.due();
             while let Some(step) = queue.step(now) {
                 match step {
-                    Step::Forget(_) => queue.wait_until(now + Ticks(leaving)),
+                    Step::Invalidate(_) => queue.wait_until(now + Ticks(leaving)),
                     Step::Left => queue.wait_until(now + Ticks(reaching)),
                     Step::Ended => {}
                 }
@@ -260,7 +260,7 @@ mod tests {
         let mut queue = queue(4);
         let one = Command::Pages { first: 4, pages: 4 };
         assert_eq!((queue.put(Ticks(5), one), queue.put(Ticks(6), Command::All)), (Ok(1), Ok(2)));
-        let forget = [Step::Forget(one), Step::Forget(Command::All)];
+        let forget = [Step::Invalidate(one), Step::Invalidate(Command::All)];
         let all = [(15, forget[0]), (18, Step::Left), (22, Step::Ended)];
         let then = [(32, forget[1]), (35, Step::Left), (39, Step::Ended)];
         assert_eq!(run(&mut queue, 3, 4), [all, then].concat());
@@ -282,7 +282,7 @@ mod tests {
         let _ = (queue.put(Ticks(0), Command::All), queue.put(Ticks(0), Command::All));
         assert_eq!(queue.await_devices(&[]), None);
         for itag in [0, 1] {
-            assert_eq!(queue.step(queue.due()), Some(Step::Forget(Command::All)));
+            assert_eq!(queue.step(queue.due()), Some(Step::Invalidate(Command::All)));
             assert_eq!(queue.step(queue.due()), Some(Step::Left));
             assert_eq!(queue.await_devices(&[7, 8]), Some((Command::All, itag)));
             assert_eq!((queue.due(), queue.step(Ticks(90))), (Ticks::NEVER, None));

@@ -485,7 +485,7 @@ impl Iommu {
     }
 
     /// Translations that are not to be used for what comes from now on; and when the last request has left that was looked up before.
-    pub fn forget(&mut self, now: Ticks, command: Command) -> Ticks {
+    pub fn invalidate(&mut self, now: Ticks, command: Command) -> Ticks {
         self.end_walks(now);
         let Some(own) = &mut self.own else { return now };
         match command {
@@ -519,7 +519,7 @@ impl Iommu {
             let entry = table.find(page).filter(|_| !is_unmapped);
             table.set(page, entry.map(|entry| Entry { permission: Permission::Read, ..entry }));
         }
-        self.forget(now, Command::Pages { first: page, pages: 1 });
+        self.invalidate(now, Command::Pages { first: page, pages: 1 });
     }
 
     /// After a reset of links: what was under way is gone, the table and what it recorded stay.
@@ -726,7 +726,7 @@ mod tests {
         assert_eq!(leads(&mut iommu, &[(0, 7)]), [(9, None)]);
         iommu.table_mut(Ticks(50)).unwrap().set(7, None);
         assert_eq!(leads(&mut iommu, &[(60, 7)]), [(9, None)], "the IOTLB still has it");
-        iommu.forget(Ticks(70), Command::Pages { first: 7, pages: 1 });
+        iommu.invalidate(Ticks(70), Command::Pages { first: 7, pages: 1 });
         let refused = Some(FaultReason::NotMapped);
         assert_eq!(leads(&mut iommu, &[(80, 7), (200, 7)]), [(7, refused); 2]);
         // That there is nothing was not kept.

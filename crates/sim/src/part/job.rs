@@ -262,7 +262,7 @@ mod tests {
     fn channels_that_a_job_is_dealt_to_make_every_transfer_once() {
         let window = Window { offset: 0, len: 7 * 64, pattern: Pattern::Sequential };
         let (verb, partner) = (Verb::Store, Partner::Host);
-        let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 7, window, under_way: None };
+        let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 7, window, outstanding: None };
         let most = MostBytes { read: 64, write: 64 };
         let mut made = Vec::new();
         for channel in 0..3 {

@@ -11,7 +11,7 @@ use lanemark_platform::Memory;
 const WAYS: usize = Memory::CACHE_WAYS as usize;
 const LINE: u64 = Memory::LINE_BYTES;
 /// No line: addresses are shorter.
-const NOTHING: u64 = u64::MAX;
+const INVALID: u64 = u64::MAX;
 
 /// A line and the way that it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +25,15 @@ struct Held {
 pub struct LastLevelCache {
     sets: Vec<[Held; WAYS]>,
     /// Devices fill the ways below this one.
-    device_ways: u8,
+    ddio_ways: u8,
 }
 
 impl LastLevelCache {
     /// With room for so many lines, a multiple of those of a set, and none in it; a device's may fill so many ways.
     #[must_use]
-    pub fn new(lines: u64, device_ways: u8) -> LastLevelCache {
-        let empty = std::array::from_fn(|way| Held { line: NOTHING, way: way as u8 });
-        LastLevelCache { sets: vec![empty; lines as usize / WAYS], device_ways }
+    pub fn new(lines: u64, ddio_ways: u8) -> LastLevelCache {
+        let empty = std::array::from_fn(|way| Held { line: INVALID, way: way as u8 });
+        LastLevelCache { sets: vec![empty; lines as usize / WAYS], ddio_ways }
     }
 
     /// Whether there is one at all.
@@ -59,13 +59,13 @@ impl LastLevelCache {
     /// A device writes these bytes.
     #[inline]
     pub fn write_by_device(&mut self, address: u64, bytes: u64) {
-        self.write(address, bytes, self.device_ways, u64::MAX);
+        self.write(address, bytes, self.ddio_ways, u64::MAX);
     }
 
     /// A device writes these bytes, which were in no cache; lines that would leave again are not looked at.
     pub fn fill_by_device(&mut self, address: u64, bytes: u64) {
-        self.forget(address, bytes);
-        self.write(address, bytes, self.device_ways, u64::from(self.device_ways));
+        self.invalidate(address, bytes);
+        self.write(address, bytes, self.ddio_ways, u64::from(self.ddio_ways));
     }
 
     /// Lines enter in order, into ways below `ways`: of each set the last `most`.
@@ -87,7 +87,7 @@ impl LastLevelCache {
     }
 
     /// Lines of these bytes leave.
-    pub fn forget(&mut self, address: u64, bytes: u64) {
+    pub fn invalidate(&mut self, address: u64, bytes: u64) {
         if !self.is_there() || bytes == 0 {
             return;
         }
@@ -95,8 +95,8 @@ impl LastLevelCache {
         let touched = count.min(lines.end() - lines.start() + 1);
         for first in *lines.start()..lines.start() + touched {
             let set = &mut self.sets[(first % count) as usize];
-            set.iter_mut().filter(|held| lines.contains(&held.line)).for_each(|held| held.line = NOTHING);
-            set.sort_by_key(|held| held.line == NOTHING);
+            set.iter_mut().filter(|held| lines.contains(&held.line)).for_each(|held| held.line = INVALID);
+            set.sort_by_key(|held| held.line == INVALID);
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
         for lines in [2_u64, 1 << 40] {
             let mut cache = LastLevelCache::new(16, 4);
             cache.write_by_core(0, 16 * 64);
-            cache.forget(64, lines * 64);
+            cache.invalidate(64, lines * 64);
             assert!(cache.has(0) && !cache.has(1) && !cache.has(2) && cache.has(3) == (lines == 2));
             cache.write_by_core(1 << 20, 2 * 64);
             assert!(cache.has(0) && cache.holds(1 << 20, 128), "{lines}");
@@ -228,7 +228,7 @@ mod tests {
         let mut none = LastLevelCache::new(0, 16);
         none.write_by_core(0, 64);
         none.fill_by_device(0, 64);
-        none.forget(0, 64);
+        none.invalidate(0, 64);
         assert!(!none.is_there() && !none.holds(0, 1));
     }
 }

@@ -10,7 +10,7 @@
 //! What waits goes in the order that the table of the specification demands ([`lanemark_wire::may_pass`]): no read and no
 //! completion goes before a posted request that was there before it, whoever sent it. The first inputs may have priority
 //! in their order; the others take turns, so that between posted requests of two inputs there is no order. What the table
-//! leaves to a port says its [`Passing`].
+//! leaves to a port says its [`Ordering`].
 //!
 //! Credits on their way back are counted when the next TLP goes, and DLLPs go when the next TLP does after them, when
 //! somebody waits for what they bring, or when many are owed. A test compares this with a link that counts each credit when it arrives.
@@ -27,7 +27,7 @@ use crate::part::dllp::{self, Before, DllpKind, Dllps, Gone, Skp, Watch};
 use crate::part::input::{Input, Waiting};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
-use lanemark_platform::Passing;
+use lanemark_platform::OrderingChoice;
 use lanemark_units::Ticks;
 use lanemark_wire::flit::FlitLine;
 use lanemark_wire::{FlowClass, Generation, Lanes, dw_ticks};
@@ -35,7 +35,7 @@ use lanemark_wire::{FlowClass, Generation, Lanes, dw_ticks};
 mod steady;
 
 /// How many of each class a port looks at.
-const LOOKS_AT: usize = 8;
+const LOOKAHEAD: usize = 8;
 
 /// Replays of one TLP before the link is trained again: `REPLAY_NUM` has two bits.
 ///
@@ -62,13 +62,13 @@ pub struct Spec {
     /// A TLP starts at a multiple of this many DWs, a power of two.
     pub start_dw: u64,
     /// How long acknowledgments and credits of the other direction wait for the line at the most.
-    pub dllp_patience: Ticks,
+    pub ack_latency_limit: Ticks,
     /// `Max_Payload_Size`.
     pub mps_bytes: u32,
     /// TLPs that the replay buffer holds until they are acknowledged.
     pub replay_tlps: u32,
     /// What it does where the table leaves it a choice.
-    pub passing: Passing,
+    pub ordering: OrderingChoice,
     /// SKP ordered sets, if they are simulated.
     pub skp: Option<Skp>,
     /// One in so many TLPs comes damaged, at random; 0: none.
@@ -157,7 +157,7 @@ pub struct Sent {
 
 impl Sent {
     /// Where one is put.
-    pub const NOTHING: Sent = Sent {
+    pub const INVALID: Sent = Sent {
         tlp: Tlp::of(TlpKind::MWr),
         input: 0,
         ready: Ticks::ZERO,
@@ -179,7 +179,7 @@ struct Choice {
 
 /// One that may go before all that were there before it.
 #[derive(Clone, Copy, Debug)]
-struct Passer {
+struct PassingTlp {
     choice: Choice,
     order: u64,
     goes_at: Ticks,
@@ -247,7 +247,7 @@ impl Transmitter {
             framing_dw: u64::from(rate.framing_bytes / 4),
             slots: spec.start_dw.next_power_of_two() - 1,
             dllps: Dllps::new(dllp::Spec {
-                patience: spec.dllp_patience,
+                ack_latency_limit: spec.ack_latency_limit,
                 time: dw * u64::from(rate.dllp_bytes / 4),
                 latency: spec.latency,
                 hears_acks: spec.replay_tlps < Pool::INFINITE.header,
@@ -277,10 +277,10 @@ impl Transmitter {
     #[inline]
     pub fn offer(&mut self, input: usize, at: Ticks, tlp: Tlp) -> bool {
         let goes_behind = self.inputs[input].holds_only(tlp.kind.class())
-            && match self.spec.passing {
-                Passing::Never => true,
-                Passing::Blocked => !tlp.is_free() && !self.looks_behind_heads(),
-                Passing::Random => false,
+            && match self.spec.ordering {
+                OrderingChoice::Never => true,
+                OrderingChoice::Blocked => !tlp.is_free() && !self.looks_behind_heads(),
+                OrderingChoice::Random => false,
             };
         self.queued += 1;
         self.offered += 1;
@@ -307,10 +307,10 @@ impl Transmitter {
     fn only_head(&self) -> Option<(usize, Waiting<'_>)> {
         let &[only] = self.active.as_slice() else { return None };
         let input = &self.inputs[only];
-        let is_plain = match self.spec.passing {
-            Passing::Never => true,
-            Passing::Blocked => !input.has_free(),
-            Passing::Random => false,
+        let is_plain = match self.spec.ordering {
+            OrderingChoice::Never => true,
+            OrderingChoice::Blocked => !input.has_free(),
+            OrderingChoice::Random => false,
         };
         if is_plain { Some((only, input.only_head()?)) } else { None }
     }
@@ -380,34 +380,34 @@ impl Transmitter {
             || self.active.iter().all(|input| {
                 let input = &self.inputs[*input];
                 !input.has_posted_before(head)
-                    || self.spec.passing != Passing::Never && head.tlp.is_free() && input.lets_pass_posted(head)
+                    || self.spec.ordering != OrderingChoice::Never && head.tlp.is_free() && input.lets_pass_posted(head)
             })
     }
 
     /// Whether others than the first of a class may go.
     #[inline]
     fn looks_behind_heads(&self) -> bool {
-        match self.spec.passing {
-            Passing::Never => false,
-            Passing::Blocked => self.active.iter().any(|input| self.inputs[*input].has_free()),
-            Passing::Random => true,
+        match self.spec.ordering {
+            OrderingChoice::Never => false,
+            OrderingChoice::Blocked => self.active.iter().any(|input| self.inputs[*input].has_free()),
+            OrderingChoice::Random => true,
         }
     }
 
     /// Those of an input that the table lets go before all that were there before them, and their place in the order.
-    fn passing_of(&self, number: usize) -> impl Iterator<Item = Passer> {
+    fn passing_of(&self, number: usize) -> impl Iterator<Item = PassingTlp> {
         let others = move |waiting: &Waiting<'_>| {
             let mut others = self.active.iter().filter(move |other| **other != number);
             waiting.class == FlowClass::Posted as usize
                 || others.all(|other| self.inputs[*other].lets_pass_posted(waiting))
         };
         let input = &self.inputs[number];
-        input.first_of_each(LOOKS_AT).filter(move |waiting| input.lets_pass_all(waiting) && others(waiting)).map(
+        input.first_of_each(LOOKAHEAD).filter(move |waiting| input.lets_pass_all(waiting) && others(waiting)).map(
             move |waiting| {
                 let Waiting { class, place, order, ready, tlp } = waiting;
                 let covered = self.account.covered_at(Cost::of(tlp));
                 let goes_at = ready.max(covered.at);
-                Passer { choice: Choice { input: number, class, place, ready, covered }, order, goes_at }
+                PassingTlp { choice: Choice { input: number, class, place, ready, covered }, order, goes_at }
             },
         )
     }
@@ -421,7 +421,7 @@ impl Transmitter {
             let goes = ready <= now && covered.at <= now;
             return goes.then_some(Choice { input, class, place, ready, covered });
         }
-        if self.spec.passing == Passing::Random {
+        if self.spec.ordering == OrderingChoice::Random {
             return self.choose_any(now);
         }
         let choice = match self.active.as_slice() {
@@ -477,7 +477,7 @@ impl Transmitter {
     /// Sends the TLP whose turn it is, if one can go; if DLLPs go before it, they do, and it goes later.
     #[inline]
     pub fn send(&mut self, now: Ticks) -> Option<Sent> {
-        let mut sent = Sent::NOTHING;
+        let mut sent = Sent::INVALID;
         self.send_as(now, &mut sent).then_some(sent)
     }
 
@@ -548,7 +548,7 @@ impl Transmitter {
     #[cold]
     fn comes_damaged(&mut self, now: Ticks, choice: &Choice) -> bool {
         if self.replay_num > MOST_REPLAYS {
-            self.train(now);
+            self.enter_recovery(now);
             return true;
         }
         self.tried += 1;
@@ -560,7 +560,7 @@ impl Transmitter {
             return false;
         }
         let is_it = |other: &Waiting<'_>| (other.class, other.place) == (choice.class, choice.place);
-        let Some(going) = self.inputs[choice.input].first_of_each(LOOKS_AT).find(is_it) else { return false };
+        let Some(going) = self.inputs[choice.input].first_of_each(LOOKAHEAD).find(is_it) else { return false };
         let (tlp, Choice { input, ready, .. }) = (*going.tlp, *choice);
         let because = self.waited_for(choice.covered, ready);
         let (header_dw, all_dw) = self.dws(&tlp);
@@ -573,7 +573,7 @@ impl Transmitter {
         if nak_is {
             // Source: PCI Express Base Specification 3.0, section 3.5.2.1: three times the time of an acknowledgment.
             self.crossed.replay_timeouts += 1;
-            self.again_at = Some(sent + self.spec.dllp_patience * 3);
+            self.again_at = Some(sent + self.spec.ack_latency_limit * 3);
         } else {
             self.again_at = Some(Ticks::NEVER);
             self.damaged_at = Some(sent + self.spec.latency);
@@ -582,7 +582,7 @@ impl Transmitter {
     }
 
     /// The link goes through Recovery before the next replay: nothing goes either way as long.
-    fn train(&mut self, now: Ticks) {
+    fn enter_recovery(&mut self, now: Ticks) {
         let sets = dw_ticks(self.spec.generation, Lanes::X1) * (TRAINING_SETS * 4);
         let until = now + self.spec.latency * 4 + sets;
         (self.replay_num, self.busy_until, self.again_at, self.trains_until) = (0, until, Some(until), Some(until));

@@ -328,17 +328,17 @@ impl PeerForwarder {
             view.state(u64::from(*unsent));
             view.flag(*holds_credit);
         }
-        let mut under_way = 0;
+        let mut outstanding = 0;
         for (tag, Piece { read, left }) in (0..).zip(pieces).filter_map(|(tag, piece)| Some((tag, piece.as_mut()?))) {
             for value in [tag, before - *read, u64::from(*left)] {
                 view.state(value);
             }
             *read += moved;
-            under_way += 1;
+            outstanding += 1;
         }
-        view.count(under_way);
+        view.count(outstanding);
         // While none is under way it is no matter which one is next.
-        for tag in free_tags.iter().filter(|_| under_way > 0) {
+        for tag in free_tags.iter().filter(|_| outstanding > 0) {
             view.state(u64::from(*tag));
         }
         view.count(held.len());

@@ -202,7 +202,7 @@ impl Processor {
         match transaction.kind {
             _ if !transaction.coherent => return self.finish(granted.at, Some(granted.data)),
             Kind::Write(_) => {
-                self.cache.forget(transaction.line);
+                self.cache.invalidate(transaction.line);
                 return None;
             }
             Kind::Read(_) | Kind::ReadPrivate(_) => {

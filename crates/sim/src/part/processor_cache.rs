@@ -120,7 +120,7 @@ impl ProcessorCache {
     }
 
     /// The line is here no longer.
-    pub fn forget(&mut self, line: Line) {
+    pub fn invalidate(&mut self, line: Line) {
         let place = self.place(line);
         self.places[place].take_if(|held| held.line.physical == line.physical);
     }
@@ -141,11 +141,11 @@ impl ProcessorCache {
                 if copy == Response::Ok { Response::Shared } else { copy }
             }
             Kind::ReadPrivate(_) | Kind::Flush => {
-                self.forget(line);
+                self.invalidate(line);
                 copy
             }
             Kind::Write(_) | Kind::WritePurge(_) | Kind::Purge => {
-                self.forget(line);
+                self.invalidate(line);
                 Response::Ok
             }
         }

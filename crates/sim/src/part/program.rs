@@ -1,10 +1,12 @@
 //! A lane of a plan as the instructions its core executes, one after the other, without allocation.
 
+use crate::part::coherent_memory::{Deed, Sharing};
 use crate::part::driver::{self, Call};
-use crate::part::own_memory::{Deed, Sharing};
 use crate::part::pins::Pins;
 use crate::part::runtime::{self, Asked, Command, Wake};
-use lanemark_machine::{Access, Cause, DmaCall, DriverCall, Fence, Holder, Lane, Op, Order, Span, Stream, Verb, Width};
+use lanemark_machine::{
+    Access, Cause, DmaCall, DriverCall, Fence, Lane, LineSource, Op, Order, Span, Stream, Verb, Width,
+};
 use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_platform::{Loads, Platform};
 use lanemark_units::{MemoryType, Ticks};
@@ -295,7 +297,7 @@ enum Inside {
     Dma {
         call: DmaCall,
         begun: u64,
-        under_way: Option<Call>,
+        outstanding: Option<Call>,
     },
 }
 
@@ -449,7 +451,7 @@ impl Program {
         let (instruction, inside) = match &self.body[self.op] {
             Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
             Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
-            Op::Dma(call) => (None, Inside::Dma { call: *call, begun: 0, under_way: None }),
+            Op::Dma(call) => (None, Inside::Dma { call: *call, begun: 0, outstanding: None }),
             Op::Launch(_) | Op::MovedByRuntime(_) => {
                 let command = self.asked().map(|asked| {
                     let command = Command::new(asked, self.done_before + self.calls, self.calls == 0);
@@ -462,7 +464,7 @@ impl Program {
                 let start = self.spec.bus(span.at);
                 (None, Inside::Flush { next: start & !63, end: start + span.len })
             }
-            Op::Handover(handover) => (None, Inside::Sharing(Sharing::new(*handover))),
+            Op::BufferHandoff(handover) => (None, Inside::Sharing(Sharing::new(*handover))),
             Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
             Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
             Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
@@ -568,9 +570,9 @@ impl Iterator for Program {
                         return None;
                     }
                 }
-                Inside::Dma { call, begun, under_way } => {
-                    let next = under_way.as_mut().zip(self.spec.driver.as_ref());
-                    if let Some(instruction) = next.and_then(|(under_way, spec)| under_way.next(spec)) {
+                Inside::Dma { call, begun, outstanding } => {
+                    let next = outstanding.as_mut().zip(self.spec.driver.as_ref());
+                    if let Some(instruction) = next.and_then(|(outstanding, spec)| outstanding.next(spec)) {
                         return Some(instruction);
                     }
                     if self.pins.is_some_and(|pins| pins.refused().is_some()) {
@@ -579,8 +581,8 @@ impl Iterator for Program {
                         return None;
                     }
                     let (call, begun) = (*call, *begun);
-                    if let Some(under_way) = self.next_call(&call, begun) {
-                        self.inside = Inside::Dma { call, begun: begun + 1, under_way: Some(under_way) };
+                    if let Some(outstanding) = self.next_call(&call, begun) {
+                        self.inside = Inside::Dma { call, begun: begun + 1, outstanding: Some(outstanding) };
                         continue;
                     }
                 }
@@ -593,12 +595,12 @@ impl Iterator for Program {
 
 /// What a load waits for a line that somebody else has; `None` where nothing is known of it.
 #[must_use]
-pub fn load_from(loads: &Loads, holder: Holder) -> Option<Ticks> {
+pub fn load_from(loads: &Loads, holder: LineSource) -> Option<Ticks> {
     match holder {
-        Holder::Memory => loads.memory,
-        Holder::RemoteMemory => loads.remote_memory,
-        Holder::Core => loads.core,
-        Holder::RemoteCore => loads.remote_core,
+        LineSource::Memory => loads.memory,
+        LineSource::RemoteMemory => loads.remote_memory,
+        LineSource::Core => loads.core,
+        LineSource::RemoteCore => loads.remote_core,
     }
 }
 

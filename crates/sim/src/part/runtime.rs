@@ -21,7 +21,7 @@ use crate::part::driver::{self, blocks};
 use crate::part::pins::Pins;
 use crate::part::program::{Instruction, Manner, Touch};
 use lanemark_machine::{
-    Allocation, Cause, Completion, Descriptors, DmaCall, Launch, MovedByRuntime, Partner, Pattern, Share, Told,
+    Allocation, Cause, Completion, Descriptors, DmaCall, HostWait, Launch, MovedByRuntime, Partner, Pattern, Share,
     Transfer, Verb, Window,
 };
 use lanemark_platform::{Platform, Runtime};
@@ -166,10 +166,10 @@ impl Parts {
         // What a program stores, its card reads.
         let of_card = if verb == Verb::Store { Verb::Load } else { Verb::Store };
         let window = Window { offset, len: longest, pattern: Pattern::Sequential };
-        let (partner, under_way) = (Partner::Host, None);
-        let transfer = Transfer { card: CARD, verb: of_card, partner, bytes: longest, count, window, under_way };
+        let (partner, outstanding) = (Partner::Host, None);
+        let transfer = Transfer { card: CARD, verb: of_card, partner, bytes: longest, count, window, outstanding };
         let (descriptors, completion) = (Descriptors::Fetched, Completion::Interrupt);
-        let is_early = way == Way::Staged && verb == Verb::Store && told == Told::Finish;
+        let is_early = way == Way::Staged && verb == Verb::Store && told == HostWait::Finish;
         let call = DmaCall { transfer, channel: 0, share: Share::List, descriptors, completion };
         Parts { call, last: bytes - longest * count.saturating_sub(1), own_at, way, is_early }
     }
@@ -262,7 +262,7 @@ impl Command {
     /// What the program does behind its last pass, when it has stamped the time: waits until the queue is empty.
     #[must_use]
     pub fn drain(asked: &Asked, spec: &Spec, done: u64) -> Vec<Instruction> {
-        let Asked::Copy(MovedByRuntime { told: Told::Finish, .. }, parts) = asked else { return Vec::new() };
+        let Asked::Copy(MovedByRuntime { told: HostWait::Finish, .. }, parts) = asked else { return Vec::new() };
         let mut all = vec![Instruction::Stamp];
         if parts.is_early {
             let (wake, reason) = (spec.wake, Cause::Transfer);
@@ -278,7 +278,7 @@ impl Command {
             && parts.way == Way::Pinned
             && pins.card() == CARD
         {
-            let at = spec.driver.lent_at + parts.call.transfer.window.offset;
+            let at = spec.driver.mapped_at + parts.call.transfer.window.offset;
             if let Some(page) = pins.pin(at, parts.pages()) {
                 self.step = Step::Refused(page.nth);
             }
@@ -311,7 +311,7 @@ impl Command {
                 (Some(Instruction::Sleep { until, wake, reason }), Step::Return)
             }
             Step::Return => {
-                let finish = if launch.told == Told::Finish { spec.finish } else { Ticks::ZERO };
+                let finish = if launch.told == HostWait::Finish { spec.finish } else { Ticks::ZERO };
                 (Some(Instruction::Library(spec.returns + finish)), Step::Over)
             }
             // The call that launches it.
@@ -319,7 +319,7 @@ impl Command {
                 let nth = if let Step::Build(nth) = self.step { nth } else { 0 };
                 let buffers =
                     if launch.arguments.allocation == Allocation::Buffer { launch.arguments.count } else { 0 };
-                let has_event = launch.told == Told::Event && nth + 1 == kernels;
+                let has_event = launch.told == HostWait::Event && nth + 1 == kernels;
                 let event = if has_event { spec.event } else { Ticks::ZERO };
                 let span = spec.submit + spec.argument * u64::from(buffers) + event;
                 (Some(Instruction::Library(span)), Step::Ring(nth))
@@ -331,8 +331,8 @@ impl Command {
     fn copied(&self, spec: &Spec, asked: &MovedByRuntime, parts: &Parts) -> Option<(Option<Instruction>, Step)> {
         let (driver, is_staged, is_store) = (&spec.driver, parts.way == Way::Staged, asked.verb == Verb::Store);
         let transfer = &parts.call.transfer;
-        let own = |nth| driver.lent_at + parts.own_at + nth * transfer.bytes;
-        let staged = driver.lent_at + transfer.window.offset;
+        let own = |nth| driver.mapped_at + parts.own_at + nth * transfer.bytes;
+        let staged = driver.mapped_at + transfer.window.offset;
         let lines = |nth| spec.copy_line * parts.bytes_of(nth).div_ceil(LINE_BYTES);
         let pinned = |page: Ticks| if parts.way == Way::Pinned { page * parts.pages() } else { Ticks::ZERO };
         let sleep = |until| Some(Instruction::Sleep { until, wake: spec.wake, reason: Cause::Transfer });
@@ -344,7 +344,7 @@ impl Command {
                     // It is mapped, and unmapped.
                     Allocation::Mapped => (spec.buffer_copy, 2),
                 };
-                let event = if asked.told == Told::Event { spec.event } else { Ticks::ZERO };
+                let event = if asked.told == HostWait::Event { spec.event } else { Ticks::ZERO };
                 (Some(Instruction::Library(spec.submit * calls + copy + event)), Step::Enter)
             }
             Step::Enter => (Some(Instruction::Kernel(driver.call / 2 + pinned(driver.pin_page))), Step::Free(0)),

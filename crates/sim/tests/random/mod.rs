@@ -45,7 +45,7 @@ impl Random {
             ("root_complex.posted_queue_entries", [1.0, 2.0, 8.0, 64.0]),
             ("link.width_lanes", [1.0, 4.0, 8.0, 16.0]),
             ("link.generation", [1.0, 2.0, 3.0, 5.0]),
-            ("link.one_way_ns", [0.0, 10.0, 100.0, 500.0]),
+            ("link.latency_ns", [0.0, 10.0, 100.0, 500.0]),
             ("link.posted_header_credits", [1.0, 2.0, 8.0, 127.0]),
             ("link.posted_data_credits", [8.0, 11.0, 32.0, 2047.0]),
             ("link.nonposted_header_credits", [1.0, 2.0, 8.0, 127.0]),

@@ -13,7 +13,7 @@ use lanemark_units::{BarOffset, MemoryType, Ticks};
 /// Six write-combining buffers; a core's round trip of 100 ns; a Gen2 x8 link (22 ns for 64 B, 4 DW header);
 /// 100 ns one way; 50 ns into and out of the endpoint; 10 ns a beat.
 pub const TEXT: &str = r#"
-schema = 1
+schema = 2
 name = "stage"
 summary = "for tests"
 
@@ -49,7 +49,7 @@ posted_queue_entries = { value = 8, assumed = "test" }
 generation = { value = 2, assumed = "test" }
 width_lanes = { value = 8, assumed = "test" }
 mps_bytes = { value = 128, assumed = "test" }
-one_way_ns = { value = 100, assumed = "test" }
+latency_ns = { value = 100, assumed = "test" }
 posted_header_credits = { value = 32, assumed = "test" }
 posted_data_credits = { value = 256, assumed = "test" }
 nonposted_header_credits = { value = 32, assumed = "test" }
@@ -137,7 +137,7 @@ name = "upper"
 below = "root"
 generation = { value = 2, assumed = "test" }
 width_lanes = { value = 8, assumed = "test" }
-one_way_ns = { value = 10, assumed = "test" }
+link_latency_ns = { value = 10, assumed = "test" }
 latency_ns = { value = 150, assumed = "test" }
 
 [[switch]]
@@ -145,7 +145,7 @@ name = "lower"
 below = "upper"
 generation = { value = 2, assumed = "test" }
 width_lanes = { value = 8, assumed = "test" }
-one_way_ns = { value = 10, assumed = "test" }
+link_latency_ns = { value = 10, assumed = "test" }
 latency_ns = { value = 150, assumed = "test" }
 
 [[slot]]
@@ -261,7 +261,7 @@ impl Stage {
     }
 
     /// Everything under way arrives; what is gathered stays.
-    pub fn settle(&mut self) -> &mut Stage {
+    pub fn quiesce(&mut self) -> &mut Stage {
         while self.board.step() {}
         self
     }

@@ -360,7 +360,7 @@ fn a_driver_call_of_nothing_of_another_width_or_beyond_the_end_is_refused() {
 fn a_machine_is_opened_with_64_mib_and_its_facts() {
     let host = HostMemory::open().unwrap();
     let facts = host.facts();
-    assert_eq!((facts.name.as_str(), facts.clockwork), ("host", Clockwork::Real));
+    assert_eq!((facts.name.as_str(), facts.time_base), ("host", TimeBase::Real));
     assert!(facts.summary.ends_with("ordinary memory (WB)"));
     assert_eq!(facts.storage().unwrap().len, 64 << 20);
     assert!(facts.registers().is_none());

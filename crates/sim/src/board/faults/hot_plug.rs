@@ -63,7 +63,10 @@ impl Board {
         let takes = |down: usize| {
             let mut armed = self.faults.iter().flat_map(|faults| &faults.armed);
             !armed.any(|fault| {
-                fault.kind == FaultKind::NoCredits && fault.direction == down && fault.since.is_some() && !fault.is_over
+                fault.kind == FaultKind::CreditStarvation
+                    && fault.direction == down
+                    && fault.since.is_some()
+                    && !fault.is_over
             })
         };
         self.link_is_up(card) && self.down_to(card).is_some_and(takes)

@@ -77,7 +77,7 @@ impl DmaEngine {
     /// An Invalidate Request: it makes none of its requests by these translations from now on.
     pub(crate) fn forget_translations(&mut self, range: AddressRange, itag: u16) {
         if let Some(atc) = &mut self.atc {
-            atc.forget(range, itag);
+            atc.invalidate(range, itag);
             self.all_left();
         }
     }

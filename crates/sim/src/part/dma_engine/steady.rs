@@ -42,10 +42,10 @@ impl DmaEngine {
         view.count(tag_because.index());
         arriving.visit(view, Survey::tlp);
         // Which of its tags a read has is no matter, nor in which order the others are taken: they differ by nothing else.
-        let mut under_way: Vec<usize> = (0..reads.len()).filter(|tag| reads[*tag].left > 0).collect();
-        under_way.sort_unstable_by_key(|tag| (reads[*tag].asked, reads[*tag].transfer, reads[*tag].end));
-        view.count(under_way.len());
-        for tag in under_way {
+        let mut outstanding: Vec<usize> = (0..reads.len()).filter(|tag| reads[*tag].left > 0).collect();
+        outstanding.sort_unstable_by_key(|tag| (reads[*tag].asked, reads[*tag].transfer, reads[*tag].end));
+        view.count(outstanding.len());
+        for tag in outstanding {
             let Read { left, channel, transfer, asked, end } = &mut reads[tag];
             let [before, now] = begun[*channel];
             let name = view.tag(owner, tag as u16);

@@ -20,10 +20,10 @@ fn spec(latency: Ticks, credits: Credits) -> Spec {
         latency,
         credits,
         start_dw: 1,
-        dllp_patience: Ticks::whole_ns(100),
+        ack_latency_limit: Ticks::whole_ns(100),
         mps_bytes: 64,
         replay_tlps: Pool::INFINITE.header,
-        passing: Passing::Blocked,
+        ordering: OrderingChoice::Blocked,
         skp: None,
         tlps_per_error: 0,
         number: 0,
@@ -202,7 +202,7 @@ fn at_64_gts_a_tlp_is_there_when_its_last_flit_is() {
 fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
     let mut link = Transmitter::new(Spec { tlps_per_error: 1, ..spec(Ticks::whole_ns(100), Credits::INFINITE) });
     link.offer(0, Ticks::ZERO, write(64));
-    // Every TLP is damaged, and every Nak too: the timer ends three times the patience after the last bit.
+    // Every TLP is damaged, and every Nak too: the timer ends three times the ack_latency_limit after the last bit.
     assert_eq!(link.send(Ticks::ZERO), None);
     assert_eq!((link.due(Ticks::NEVER).at, link.take_damaged()), (Ticks::whole_ns(22 + 300), None));
     link.spec.tlps_per_error = 2;

@@ -1,7 +1,9 @@
 //! Steps that are no stream, and what stands before and after one.
 
 use super::*;
-use lanemark_machine::{BlockCopy, Channel, Clock, Discipline, Handover, Invalidation, KernelCall, Lend, Means};
+use lanemark_machine::{
+    BlockCopy, BufferHandoff, Channel, Clock, Discipline, Invalidation, KernelCall, MapUnmap, Means,
+};
 
 /// The widths that leave lines open.
 fn interleaving(host: &HostMemory) -> Vec<Access> {
@@ -105,20 +107,23 @@ fn a_mapping_starts_with_a_page_and_is_not_empty() {
 fn memory_is_lent_by_every_means_and_nonsense_is_refused_with_a_reason() {
     let mut host = host();
     for means in Means::all() {
-        let page = Lend { means, bytes: 4096, pairs: 2 };
-        assert_eq!(run(&mut host, &plan(vec![Op::Lend(page)]), 2).confirmed, None, "{means}");
-        for bad in [Lend { bytes: 0, ..page }, Lend { pairs: 0, ..page }, Lend { bytes: Lend::MOST_BYTES + 1, ..page }]
-        {
-            let error = refused(&mut host, &plan(vec![Op::Lend(bad)]));
+        let page = MapUnmap { means, bytes: 4096, pairs: 2 };
+        assert_eq!(run(&mut host, &plan(vec![Op::MapUnmap(page)]), 2).confirmed, None, "{means}");
+        for bad in [
+            MapUnmap { bytes: 0, ..page },
+            MapUnmap { pairs: 0, ..page },
+            MapUnmap { bytes: MapUnmap::MOST_BYTES + 1, ..page },
+        ] {
+            let error = refused(&mut host, &plan(vec![Op::MapUnmap(bad)]));
             assert!(error.what.contains(&means.to_string()), "{error}");
         }
         // As long and as often as can be asked for, and not more often.
-        let most = Lend { bytes: Lend::MOST_BYTES, pairs: Invalidation::QUEUE, ..page };
-        assert!(host.supports(&plan(vec![Op::Lend(most)])).is_ok());
-        assert!(host.supports(&plan(vec![Op::Lend(Lend { pairs: 2 * most.pairs, ..most })])).is_err());
+        let most = MapUnmap { bytes: MapUnmap::MOST_BYTES, pairs: Invalidation::QUEUE, ..page };
+        assert!(host.supports(&plan(vec![Op::MapUnmap(most)])).is_ok());
+        assert!(host.supports(&plan(vec![Op::MapUnmap(MapUnmap { pairs: 2 * most.pairs, ..most })])).is_err());
     }
-    let odd = Lend { means: Means::Pool, bytes: 4097, pairs: 1 };
-    assert!(refused(&mut host, &plan(vec![Op::Lend(odd)])).because.contains("power of two"));
+    let odd = MapUnmap { means: Means::Pool, bytes: 4097, pairs: 1 };
+    assert!(refused(&mut host, &plan(vec![Op::MapUnmap(odd)])).because.contains("power of two"));
 }
 
 fn copies(access: Access, zone: Span, block_bytes: u64) -> Plan {
@@ -263,12 +268,12 @@ fn lanes_that_do_not_answer_each_other_are_refused() {
 }
 
 /// So many passes, after one that does not count where that is possible.
-fn sharing(shared: Handover) -> Plan {
+fn sharing(shared: BufferHandoff) -> Plan {
     let is_written = shared.finds_written_lines();
     Plan {
         warmup_passes: u64::from(!is_written),
         passes: 1 + u64::from(!is_written),
-        ..plan(vec![Op::Handover(shared)])
+        ..plan(vec![Op::BufferHandoff(shared)])
     }
 }
 
@@ -278,11 +283,11 @@ fn what_is_shared_with_a_device_is_written_and_copied_byte_for_byte_whatever_the
     for discipline in host.facts().disciplines.clone() {
         for bytes in [64, 4096, 16 << 10] {
             host.region.bytes_mut().fill(0);
-            let out = Handover { verb: Verb::Store, discipline, bytes };
+            let out = BufferHandoff { verb: Verb::Store, discipline, bytes };
             let confirmed = run(&mut host, &sharing(out), 2).confirmed.unwrap();
             assert_eq!(confirmed, Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes }, "{discipline}");
             assert!(host.region.bytes()[bytes as usize..].iter().all(|byte| *byte == 0), "{discipline}: others");
-            let into = Handover { verb: Verb::Load, ..out };
+            let into = BufferHandoff { verb: Verb::Load, ..out };
             if into.nonsense().is_none() {
                 let copied = run(&mut host, &sharing(into), 2).confirmed.map(|found| found.confirmed_bytes);
                 assert_eq!(copied, (discipline == Discipline::Bounced).then_some(bytes), "{discipline}");
@@ -295,16 +300,16 @@ fn what_is_shared_with_a_device_is_written_and_copied_byte_for_byte_whatever_the
 fn what_a_device_has_written_is_read_by_one_pass_and_no_other_mapping_of_memory_is_claimed() {
     let mut host = host();
     for discipline in [Discipline::Coherent, Discipline::Bounced] {
-        let one = sharing(Handover { verb: Verb::Load, discipline, bytes: 4096 });
+        let one = sharing(BufferHandoff { verb: Verb::Load, discipline, bytes: 4096 });
         assert!(host.supports(&one).is_ok());
         for more in [Plan { passes: 2, ..one.clone() }, Plan { warmup_passes: 1, ..one.clone() }] {
             assert!(refused(&mut host, &more).because.contains("one pass"), "{discipline}");
         }
     }
     for discipline in [Discipline::Uncached, Discipline::Combining, Discipline::BouncedCombining] {
-        let mapped = Handover { verb: Verb::Store, discipline, bytes: 64 };
+        let mapped = BufferHandoff { verb: Verb::Store, discipline, bytes: 64 };
         assert!(refused(&mut host, &sharing(mapped)).because.contains("WB"), "{discipline}");
     }
-    let odd = Handover { verb: Verb::Store, discipline: Discipline::Coherent, bytes: 65 };
+    let odd = BufferHandoff { verb: Verb::Store, discipline: Discipline::Coherent, bytes: 65 };
     assert!(refused(&mut host, &sharing(odd)).because.contains("whole lines"));
 }

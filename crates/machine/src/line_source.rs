@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Who has a line of ordinary memory that none of a core's own caches has, when it loads 8 B of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Holder {
+pub enum LineSource {
     /// Memory of the core's own socket, and no cache.
     Memory,
     /// Memory of the other socket, and no cache.
@@ -15,43 +15,44 @@ pub enum Holder {
     RemoteCore,
 }
 
-impl Holder {
+impl LineSource {
     /// Every one of them, in the order they are listed to users.
-    pub const ALL: [Holder; 4] = [Holder::Memory, Holder::RemoteMemory, Holder::Core, Holder::RemoteCore];
+    pub const ALL: [LineSource; 4] =
+        [LineSource::Memory, LineSource::RemoteMemory, LineSource::Core, LineSource::RemoteCore];
     /// Bytes of such a load.
     pub const LOAD_BYTES: u64 = 8;
 
     /// The name in records.
     ///
     /// ```
-    /// use lanemark_machine::Holder;
-    /// assert!(Holder::ALL.iter().all(|holder| Holder::named(holder.name()) == Some(*holder)));
-    /// assert_eq!(Holder::named("disk"), None);
+    /// use lanemark_machine::LineSource;
+    /// assert!(LineSource::ALL.iter().all(|holder| LineSource::named(holder.name()) == Some(*holder)));
+    /// assert_eq!(LineSource::named("disk"), None);
     /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Holder::Memory => "memory",
-            Holder::RemoteMemory => "remote_memory",
-            Holder::Core => "core",
-            Holder::RemoteCore => "remote_core",
+            LineSource::Memory => "memory",
+            LineSource::RemoteMemory => "remote_memory",
+            LineSource::Core => "core",
+            LineSource::RemoteCore => "remote_core",
         }
     }
 
     /// By its name in records.
     #[must_use]
-    pub fn named(name: &str) -> Option<Holder> {
-        Holder::ALL.into_iter().find(|holder| holder.name() == name)
+    pub fn named(name: &str) -> Option<LineSource> {
+        LineSource::ALL.into_iter().find(|holder| holder.name() == name)
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LineSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Holder::Memory => "memory",
-            Holder::RemoteMemory => "memory of the other socket",
-            Holder::Core => "another core",
-            Holder::RemoteCore => "a core of the other socket",
+            LineSource::Memory => "memory",
+            LineSource::RemoteMemory => "memory of the other socket",
+            LineSource::Core => "another core",
+            LineSource::RemoteCore => "a core of the other socket",
         })
     }
 }

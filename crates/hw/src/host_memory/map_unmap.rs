@@ -6,7 +6,7 @@ use lanemark_dma::{
     AccessOrder, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Mapping,
     Nothing, PageTable, Permission, Pool, Ranges, Sequential, Space,
 };
-use lanemark_machine::{Invalidation, Lend, MachineError, Means, Strategy, Table};
+use lanemark_machine::{Invalidation, MachineError, MapUnmap, Means, Strategy, Table};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use rustix::io::Errno;
 use std::error::Error;
@@ -20,7 +20,7 @@ const PAGE: u64 = 4096;
 const OBJECTS: u64 = 64;
 
 /// Whoever lends. What it needs is made before the first sample; in one, it does what the library does.
-pub(super) trait Lender {
+pub(super) trait Mapper {
     /// Times `passes` passes.
     ///
     /// # Errors
@@ -32,8 +32,8 @@ pub(super) trait Lender {
 ///
 /// # Errors
 /// What the library says.
-pub(super) fn lender(asked: Lend) -> Result<Box<dyn Lender>, MachineError> {
-    let Lend { means, bytes, pairs } = asked;
+pub(super) fn lender(asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
+    let MapUnmap { means, bytes, pairs } = asked;
     let Means::Map { strategy, .. } = means else {
         let range = IovaRange { at: Iova(1 << 32), len_bytes: OBJECTS * bytes };
         return Ok(Box::new(Pooled { pool: Pool::over(range, bytes).map_err(refused)?, pairs }));
@@ -55,7 +55,7 @@ pub(super) fn lender(asked: Lend) -> Result<Box<dyn Lender>, MachineError> {
 }
 
 /// The same with this strategy: a type of its own with either table.
-fn over<A: IovaAllocator + 'static>(strategy: A, asked: Lend) -> Result<Box<dyn Lender>, MachineError> {
+fn over<A: IovaAllocator + 'static>(strategy: A, asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
     Ok(match asked.means {
         Means::Map { table: Table::InMemory, .. } => Box::new(Mapped::new(strategy, PageTable::new(PAGE), asked)?),
         _ => Box::new(Mapped::new(strategy, Nothing::new(), asked)?),
@@ -95,7 +95,7 @@ struct Pooled {
     pairs: u64,
 }
 
-impl Lender for Pooled {
+impl Mapper for Pooled {
     fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError> {
         let Pooled { pool, pairs } = self;
         pairs_timed(limits, first, passes, *pairs, || {
@@ -108,7 +108,7 @@ impl Lender for Pooled {
 /// Buffers mapped by a domain.
 struct Mapped<A, B> {
     domain: Domain<A, B>,
-    lend: lanemark_dma::Lend,
+    lend: lanemark_dma::MapRequest,
     bytes: u64,
     pairs: u64,
     /// Of one buffer, with room for as many as there can be.
@@ -116,7 +116,7 @@ struct Mapped<A, B> {
 }
 
 impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
-    fn new(strategy: A, backend: B, asked: Lend) -> Result<Mapped<A, B>, MachineError> {
+    fn new(strategy: A, backend: B, asked: MapUnmap) -> Result<Mapped<A, B>, MachineError> {
         let policy = match asked.means {
             Means::Map { invalidation: Invalidation::Deferred, .. } => lanemark_dma::Invalidation::DEFERRED,
             _ => lanemark_dma::Invalidation::Strict,
@@ -127,7 +127,7 @@ impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
         let device = domain.attach("nobody").map_err(refused)?;
         Ok(Mapped {
             domain,
-            lend: lanemark_dma::Lend::new(device, Permission::ReadWrite),
+            lend: lanemark_dma::MapRequest::new(device, Permission::ReadWrite),
             bytes: asked.bytes,
             pairs: asked.pairs,
             pieces: Vec::with_capacity(most_pieces as usize),
@@ -149,7 +149,7 @@ impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
     }
 }
 
-impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Lender for Mapped<A, B> {
+impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapper for Mapped<A, B> {
     fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError> {
         pairs_timed(limits, first, passes, self.pairs, || self.pair())
     }
@@ -167,15 +167,15 @@ mod tests {
         Limits { timeout_cycles: u64::MAX, passes_per_look: 1, interrupted: &NO, delivery: Delivery::Drained }
     }
 
-    fn mapped(strategy: Strategy, invalidation: Invalidation, bytes: u64, pairs: u64) -> Lend {
-        Lend { means: Means::Map { strategy, table: Table::InMemory, invalidation }, bytes, pairs }
+    fn mapped(strategy: Strategy, invalidation: Invalidation, bytes: u64, pairs: u64) -> MapUnmap {
+        MapUnmap { means: Means::Map { strategy, table: Table::InMemory, invalidation }, bytes, pairs }
     }
 
     #[test]
     fn every_means_lends_every_size_again_and_again() {
         for means in Means::all() {
             for bytes in [1, 64, 4096, 32 << 10, (32 << 10) + 1, 256 << 10] {
-                let asked = Lend { means, bytes, pairs: 3 };
+                let asked = MapUnmap { means, bytes, pairs: 3 };
                 if asked.nonsense().is_some() {
                     continue;
                 }

@@ -175,7 +175,7 @@ impl Asker<'_> {
 mod tests {
     use super::*;
     use lanemark_compute::Csr;
-    use lanemark_machine::{DeviceKind, Told, Verb};
+    use lanemark_machine::{DeviceKind, HostWait, Verb};
     use std::sync::Arc;
 
     fn because(op: Op, memory_ports: u32, has_double: bool) -> Option<String> {
@@ -193,7 +193,7 @@ mod tests {
 
     fn launched(count: u32, allocation: Allocation) -> Option<String> {
         let arguments = Arguments { count, allocation };
-        because(Op::Launch(Launch { kernels: 1, told: Told::Finish, arguments }), 1, true)
+        because(Op::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments }), 1, true)
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn memory_that_a_device_has_not_got_is_refused_with_what_it_has() {
         let moved = |allocation| {
-            let moved = MovedByRuntime { verb: Verb::Store, bytes: 1, told: Told::Event, allocation };
+            let moved = MovedByRuntime { verb: Verb::Store, bytes: 1, told: HostWait::Event, allocation };
             because(Op::MovedByRuntime(moved), 1, true)
         };
         assert_eq!((moved(Allocation::Buffer), moved(Allocation::Mapped)), (None, None));
@@ -218,7 +218,8 @@ mod tests {
     #[test]
     fn a_copy_within_ports_is_of_whole_vectors_and_of_ports_that_there_are() {
         let copy = StreamCopy { first_port: 1, ports: 6, bytes_per_port: 64, stride_bytes: 8, vector_words: 4 };
-        let asked = |copy| because(Op::Compute(Compute { work: Work::StreamCopy(copy), told: Told::Event }), 7, false);
+        let asked =
+            |copy| because(Op::Compute(Compute { work: Work::StreamCopy(copy), told: HostWait::Event }), 7, false);
         assert_eq!(asked(copy), None);
         assert!(asked(StreamCopy { ports: 7, ..copy }).unwrap().contains("among 7 ports"));
         assert!(asked(StreamCopy { ports: 0, ..copy }).is_some());
@@ -235,7 +236,7 @@ mod tests {
         let matrix = Arc::new(Csr::new(1, vec![0; 5], vec![], vec![]).unwrap());
         let asked = |kernels, ports_each, memory_ports, has_double| {
             let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-            because(Op::Compute(Compute { work, told: Told::Event }), memory_ports, has_double)
+            because(Op::Compute(Compute { work, told: HostWait::Event }), memory_ports, has_double)
         };
         assert_eq!(asked(4, 1, 1, true), None);
         assert!(asked(4, 1, 1, false).unwrap().contains("cl_khr_fp64"));

@@ -12,7 +12,7 @@ use lanemark_machine::Verb;
 
 /// The catalogue row.
 pub const QUESTION: Question = dma::bandwidth(
-    "peer_write_bandwidth",
+    "p2p_write_bandwidth",
     "bytes per second a card writes to another card, by size",
     |facts, axes| dma::with_peers(facts, axes, Verb::Store, &dma::SIZES),
     needs::peers,

@@ -5,11 +5,11 @@
 
 use crate::costs::whole_ticks;
 use crate::predict::{Bound, Prediction};
-use lanemark_machine::{Discipline, Flush, Handover, Verb};
+use lanemark_machine::{BufferHandoff, Discipline, Flush, Verb};
 use lanemark_platform::{FlushLine, Platform};
 
 /// Loads or stores of a line.
-const A_LINE: f64 = (Handover::LINE_BYTES / Handover::WIDTH_BYTES) as f64;
+const A_LINE: f64 = (BufferHandoff::LINE_BYTES / BufferHandoff::WIDTH_BYTES) as f64;
 
 /// Some things done one after the other, each of which holds one of a few buffers.
 struct Sweep {
@@ -55,7 +55,12 @@ impl Sum {
 
 /// Of one pass after the other. `None` where a platform knows nothing of it or flushes otherwise, or where the first pass would
 /// find other lines than the next.
-pub(crate) fn predict(platform: &Platform, handover: &Handover, passes: u64, warmup_passes: u64) -> Option<Prediction> {
+pub(crate) fn predict(
+    platform: &Platform,
+    handover: &BufferHandoff,
+    passes: u64,
+    warmup_passes: u64,
+) -> Option<Prediction> {
     let coherence = platform.coherence.as_ref()?;
     let is_first_alike = handover.finds_written_lines() || warmup_passes > 0;
     if handover.nonsense().is_some() || passes == 0 || !is_first_alike {
@@ -113,7 +118,7 @@ impl Terms {
     }
 
     /// One pass.
-    fn of(&self, handover: &Handover) -> Sum {
+    fn of(&self, handover: &BufferHandoff) -> Sum {
         let mut sum = Sum { ns: 0.0, largest: (Bound::Issue, 0.0) };
         match handover.verb {
             Verb::Store => self.out(handover, &mut sum),
@@ -124,7 +129,7 @@ impl Terms {
     }
 
     /// To a device.
-    fn out(&self, handover: &Handover, sum: &mut Sum) {
+    fn out(&self, handover: &BufferHandoff, sum: &mut Sum) {
         let count = handover.lines();
         let lines = count as f64;
         let written = A_LINE * self.store * lines;
@@ -166,7 +171,7 @@ impl Terms {
     }
 
     /// From a device.
-    fn into(&self, handover: &Handover, sum: &mut Sum) {
+    fn into(&self, handover: &BufferHandoff, sum: &mut Sum) {
         let count = handover.lines();
         let lines = count as f64;
         match handover.discipline {

@@ -2,7 +2,7 @@
 
 use super::told;
 use lanemark_dma::{
-    Buffer, Device, Domain, Hints, Invalidation, Lend, Mapping, Permission, Ranges, Sequential, Space, Turn,
+    Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Turn,
 };
 use lanemark_sim::CoherentBoard;
 use lanemark_sim::coherent_board::Spec;
@@ -23,15 +23,15 @@ pub const OLD: [u8; LINE] = [0x0d; LINE];
 pub const NEW: [u8; LINE] = [0xe3; LINE];
 
 /// The board and its lender.
-pub struct Lent {
+pub struct MappedBoard {
     pub domain: Domain<Sequential, CoherentBoard>,
     pub device: Device,
 }
 
-impl Lent {
+impl MappedBoard {
     /// With 16 bits of a page's number, 8 of them chain ID, so that boards are built soon; memory at [`AT`] holds
     /// [`OLD`], and no cache has it.
-    pub fn of(mut spec: Spec) -> Result<Lent, String> {
+    pub fn of(mut spec: Spec) -> Result<MappedBoard, String> {
         spec.adapter.tlb.block_bits = 8;
         let space = Space::of_device(28).map_err(told)?;
         let ranges = Ranges::new(space).map_err(told)?.over_entries(256).map_err(told)?;
@@ -39,22 +39,22 @@ impl Lent {
         let board = CoherentBoard::new(spec).map_err(told)?;
         let mut domain = Domain::new("machine", strategy, board, Invalidation::Strict).map_err(told)?;
         let device = domain.attach("device 0").map_err(told)?;
-        let mut lent = Lent { domain, device };
+        let mut lent = MappedBoard { domain, device };
         lent.store(0, AT, &[OLD[0]; 2 * PAGE as usize])?;
         lent.board().flush(0, AT, 2 * PAGE as usize).map_err(told)?;
         Ok(lent)
     }
 
     /// With coherent I/O.
-    pub fn coherent() -> Result<Lent, String> {
-        Lent::of(Spec::coherent())
+    pub fn coherent() -> Result<MappedBoard, String> {
+        MappedBoard::of(Spec::coherent())
     }
 
     /// The same, its first device writes half lines.
-    pub fn half_lines() -> Result<Lent, String> {
+    pub fn half_lines() -> Result<MappedBoard, String> {
         let mut spec = Spec::coherent();
         spec.adapter.devices[0] = 16;
-        Lent::of(spec)
+        MappedBoard::of(spec)
     }
 
     pub fn board(&mut self) -> &mut CoherentBoard {
@@ -63,7 +63,7 @@ impl Lent {
 
     /// `len_bytes` from `at` on, in one piece.
     pub fn map(&mut self, at: HostVirt, len_bytes: u64, hints: Hints) -> Result<Mapping, String> {
-        let lend = Lend::new(self.device, Permission::ReadWrite).hints(hints);
+        let lend = MapRequest::new(self.device, Permission::ReadWrite).hints(hints);
         self.domain.map(&mut Buffer::new(at, len_bytes), lend, NOW).map_err(told)
     }
 
@@ -92,7 +92,7 @@ impl Lent {
     }
 
     /// Lets happen what does by itself.
-    pub fn settle(&mut self) {
+    pub fn arbitrate(&mut self) {
         let until = self.board().now() + Ticks::whole_ns(1_000_000);
         self.board().run_until(until);
     }

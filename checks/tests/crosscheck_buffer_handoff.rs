@@ -4,7 +4,7 @@
 mod drawn;
 
 use drawn::{Random, set};
-use lanemark_machine::{Discipline, Handover, Machine, Op, Plan, Samples, Verb};
+use lanemark_machine::{BufferHandoff, Discipline, Machine, Op, Plan, Samples, Verb};
 use lanemark_model::{Bound, predict};
 use lanemark_platform::{Coherence, PRESETS, Platform};
 use lanemark_sim::SimulatedMachine;
@@ -46,8 +46,8 @@ fn numbers(platform: &Platform) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-fn plan(shared: Handover, passes: u64) -> Plan {
-    Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::Handover(shared)], passes) }
+fn plan(shared: BufferHandoff, passes: u64) -> Plan {
+    Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::BufferHandoff(shared)], passes) }
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn every_discipline_takes_to_the_tick_what_its_formula_says() {
         for discipline in machine.facts().disciplines.clone() {
             for verb in [Verb::Store, Verb::Load] {
                 let bytes = 64 * random.pick(&[1, 2, 3, 7, 64, 65, 200]);
-                let shared = Handover { verb, discipline, bytes };
+                let shared = BufferHandoff { verb, discipline, bytes };
                 if shared.nonsense().is_some() {
                     continue;
                 }
@@ -95,7 +95,7 @@ fn every_discipline_takes_to_the_tick_what_its_formula_says() {
 fn a_pass_that_does_not_count_is_what_lets_the_formula_know_where_lines_are() {
     let platform = platform(&mut Random(73));
     for verb in [Verb::Store, Verb::Load] {
-        let shared = Handover { verb, discipline: Discipline::Coherent, bytes: 4096 };
+        let shared = BufferHandoff { verb, discipline: Discipline::Coherent, bytes: 4096 };
         let cold = Plan { warmup_passes: 0, ..plan(shared, 1) };
         assert_eq!(predict(&platform, &cold).is_some(), shared.finds_written_lines(), "{verb:?}");
     }
@@ -105,16 +105,16 @@ fn a_pass_that_does_not_count_is_what_lets_the_formula_know_where_lines_are() {
 fn what_a_platform_does_not_say_or_flushes_otherwise_is_refused_by_machine_and_formula() {
     let mut random = Random(79);
     let drawn = platform(&mut random);
-    let said = |platform: &Platform, shared: Handover| {
+    let said = |platform: &Platform, shared: BufferHandoff| {
         let machine = SimulatedMachine::new(platform).unwrap();
         let refused = machine.supports(&plan(shared, 1)).err().map(|error| error.to_string());
         assert_eq!(refused.is_none(), predict(platform, &plan(shared, 1)).is_some(), "{shared:?}");
         refused.unwrap_or_default()
     };
     for discipline in Discipline::ALL {
-        let line = Handover { verb: Verb::Store, discipline, bytes: 64 };
+        let line = BufferHandoff { verb: Verb::Store, discipline, bytes: 64 };
         said(&drawn, line);
-        assert!(said(&drawn, Handover { bytes: 63, ..line }).contains("whole lines"));
+        assert!(said(&drawn, BufferHandoff { bytes: 63, ..line }).contains("whole lines"));
         let unknown = Platform { coherence: None, ..drawn.clone() };
         assert!(said(&unknown, line).contains("no section [coherence]"));
     }

@@ -6,7 +6,7 @@
 use super::{ROUNDS, row};
 use lanemark_dma::{
     AccessOrder, AllocError, Ask, Buffer, Device, DmaError, Domain, FreeList, Invalidation, IovaAllocator, IovaRange,
-    Lend, MSI_WINDOW, Magazine, Mapping, Nothing, Permission, Ranges, Sequential, Space, SpaceError,
+    MSI_WINDOW, Magazine, MapRequest, Mapping, Nothing, Permission, Ranges, Sequential, Space, SpaceError,
 };
 use lanemark_units::{HostPhys, HostVirt, Ticks};
 use std::error::Error;
@@ -77,7 +77,7 @@ pub fn pairs(kind: &str, count: u64) -> Result<(), Box<dyn Error>> {
             // The only place for each that this type has, so both are inlined here.
             let mut domain =
                 Domain::new("pairs", Ranges::new(space()?)?, Nothing::<HostPhys>::new(), Invalidation::Strict)?;
-            let lend = Lend::new(domain.attach("card")?, Permission::ReadWrite);
+            let lend = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
             for _ in 0..count {
                 let mut buffer = black_box(Buffer::new(HostPhys(0x1000), PAGE));
                 let mapping = domain.map(&mut buffer, lend, Ticks::ZERO)?;
@@ -108,7 +108,7 @@ pub fn pairs(kind: &str, count: u64) -> Result<(), Box<dyn Error>> {
 type Lent = Domain<Ranges, Nothing<HostVirt>>;
 
 #[inline(never)]
-fn map(domain: &mut Lent, page: u64, lend: Lend) -> Result<Mapping, DmaError> {
+fn map(domain: &mut Lent, page: u64, lend: MapRequest) -> Result<Mapping, DmaError> {
     domain.map(&mut Buffer::new(HostVirt(page), PAGE), lend, Ticks::ZERO)
 }
 
@@ -119,7 +119,7 @@ fn unmap(domain: &mut Lent, mapping: Mapping) -> Result<(), DmaError> {
 
 fn called(policy: Invalidation, count: u64) -> Result<(), Box<dyn Error>> {
     let mut domain = Domain::new("pairs", Ranges::new(space()?)?, Nothing::new(), policy)?;
-    let lend = Lend::new(domain.attach("card")?, Permission::ReadWrite);
+    let lend = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
     for _ in 0..count {
         let mapping = map(&mut domain, black_box(0x1000), lend)?;
         unmap(&mut domain, mapping)?;
@@ -174,7 +174,7 @@ fn many() -> Result<(), Box<dyn Error>> {
         let before = resident_bytes();
         let ranges = Ranges::new(Space::of_device(36)?)?;
         let mut domain = Domain::new("many", ranges, Nothing::new(), Invalidation::DEFERRED)?;
-        let lend = Lend::new(domain.attach("card")?, Permission::Read);
+        let lend = MapRequest::new(domain.attach("card")?, Permission::Read);
         let start = Instant::now();
         for page in 0..MANY {
             let _ = black_box(map(&mut domain, page * PAGE, lend)?);

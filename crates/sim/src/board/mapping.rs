@@ -27,14 +27,14 @@ impl Board {
     /// descriptors of drivers only where somebody maps them.
     ///
     /// ```
-    /// use lanemark_dma::{Buffer, Domain, Invalidation, Lend, Permission, Ranges, Space};
+    /// use lanemark_dma::{Buffer, Domain, Invalidation, MapUnmap, Permission, Ranges, Space};
     /// use lanemark_units::HostPhys;
     /// let platform = lanemark_platform::preset("card-gen5-x16-iommu").unwrap()?;
     /// let mut board = lanemark_sim::Board::new(&platform)?;
-    /// board.lend_nothing()?;
-    /// let page = HostPhys(board.lent_at() + 7 * 4096);
+    /// board.map_nothing()?;
+    /// let page = HostPhys(board.mapped_at() + 7 * 4096);
     /// let mut domain = Domain::new("card", Ranges::new(Space::of_device(32)?)?, board, Invalidation::Strict)?;
-    /// let lend = Lend::new(domain.attach("card")?, Permission::Read);
+    /// let lend = MapUnmap::new(domain.attach("card")?, Permission::Read);
     /// let mapping = domain.map(&mut Buffer::new(page, 4096), lend, domain.backend().now())?;
     /// // The card is told `mapping.iova()`; the board lets time pass, and invalidates when the page is taken back.
     /// assert_ne!(mapping.iova().0, page.0);
@@ -45,7 +45,7 @@ impl Board {
     ///
     /// # Errors
     /// [`BackendError::Os`] where no IOMMU translates.
-    pub fn lend_nothing(&mut self) -> Result<(), BackendError> {
+    pub fn map_nothing(&mut self) -> Result<(), BackendError> {
         self.own_table(false).map(|_| ())
     }
 
@@ -58,7 +58,7 @@ impl Board {
         let iommu = self.iommu.as_mut().ok_or_else(no_iommu)?;
         iommu.own_table(is_lent, &self.root_routes.ranges);
         let caches = self.endpoints.iter_mut().filter_map(|endpoint| endpoint.dma.as_mut()?.atc.as_mut());
-        caches.for_each(|atc| atc.forget_all());
+        caches.for_each(|atc| atc.invalidate_all());
         Ok(iommu)
     }
 
@@ -123,7 +123,7 @@ impl Board {
         let now = self.now;
         while let Some(step) = self.iommu.as_mut().and_then(|iommu| iommu.queue_mut()?.step(now)) {
             let until = match step {
-                Step::Forget(command) => self.iommu.as_mut().map(|iommu| iommu.forget(now, command)),
+                Step::Invalidate(command) => self.iommu.as_mut().map(|iommu| iommu.invalidate(now, command)),
                 Step::Left if self.let_devices_forget() => None,
                 Step::Left => self.reached_at(),
                 Step::Ended => continue,

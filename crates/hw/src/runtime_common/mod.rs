@@ -15,14 +15,14 @@ pub(crate) mod workers;
 
 use crate::interpreter::interpreter;
 use crate::x86::pin::usable_cores;
-use lanemark_machine::{Clockwork, Facts, RuntimeFacts};
+use lanemark_machine::{Facts, RuntimeFacts, TimeBase};
 
 /// A queue: it has no region and no instruction, and a program may call it from so many processors.
 pub(crate) fn facts(name: String, summary: String, cpus: usize, runtime: RuntimeFacts) -> Facts {
     Facts {
         name,
         summary,
-        clockwork: if interpreter().is_some() { Clockwork::Emulated } else { Clockwork::Real },
+        time_base: if interpreter().is_some() { TimeBase::Emulated } else { TimeBase::Real },
         cores: usable_cores(cpus),
         regions: Vec::new(),
         memory_types: Vec::new(),
@@ -32,7 +32,7 @@ pub(crate) fn facts(name: String, summary: String, cpus: usize, runtime: Runtime
         dma: None,
         driver_width: None,
         disciplines: Vec::new(),
-        holders: Vec::new(),
+        line_sources: Vec::new(),
         runtime: Some(runtime),
     }
 }

@@ -13,7 +13,7 @@
 //! Waits recorded, by its core: `Buffers` (a fill, write-combining or load buffer is awaited), `Flush`, `StrongOrder` and
 //! `ReadRoundTrip` (single accesses), `Fence`.
 
-use lanemark_machine::{Cause, Discipline, Flush, Handover, Verb};
+use lanemark_machine::{BufferHandoff, Cause, Discipline, Flush, Verb};
 use lanemark_platform::{FlushLine, Platform};
 use lanemark_units::Ticks;
 
@@ -141,7 +141,7 @@ pub struct Done {
 }
 
 /// Accesses of a line.
-const A_LINE: u64 = Handover::LINE_BYTES / Handover::WIDTH_BYTES;
+const A_LINE: u64 = BufferHandoff::LINE_BYTES / BufferHandoff::WIDTH_BYTES;
 
 /// Some buffers that are taken in turn, each by when it is free again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,7 +183,7 @@ enum Line {
 
 /// Everything that does change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnMemory {
+pub struct CoherentMemory {
     spec: Spec,
     /// The lines of each buffer that were ever touched; before that they are in a cache.
     lines: [Vec<Line>; 2],
@@ -197,11 +197,11 @@ pub struct OwnMemory {
     stored: [Ticks; 2],
 }
 
-impl OwnMemory {
+impl CoherentMemory {
     /// Nothing under way; all lines are in a cache.
     #[must_use]
-    pub fn new(spec: Spec) -> OwnMemory {
-        OwnMemory {
+    pub fn new(spec: Spec) -> CoherentMemory {
+        CoherentMemory {
             lines: [Vec::new(), Vec::new()],
             fills: Ring::of(spec.fill_buffers),
             combining: Ring::of(spec.wc_buffers),
@@ -214,8 +214,8 @@ impl OwnMemory {
     }
 
     /// As it was made.
-    pub fn forget(&mut self) {
-        *self = OwnMemory::new(self.spec.clone());
+    pub fn invalidate(&mut self) {
+        *self = CoherentMemory::new(self.spec.clone());
     }
 
     fn line(&mut self, place: Place, line: u64) -> &mut Line {
@@ -260,7 +260,7 @@ impl OwnMemory {
                         *self.line(place, line) = Line::Written;
                         let stored = &mut self.stored[place as usize];
                         *stored = (*stored).max(data);
-                        done(begun, begun + pace, Cause::Buffers)
+                        done(begun, begun + pace, Cause::WcBuffers)
                     }
                     Through::Combining => {
                         // A buffer is taken by the first store to its line, and leaves with the last.
@@ -268,9 +268,9 @@ impl OwnMemory {
                         if nth % A_LINE == A_LINE - 1 {
                             self.combining.take(data.max(begun) + write);
                         }
-                        done(begun, begun + pace, Cause::Buffers)
+                        done(begun, begun + pace, Cause::WcBuffers)
                     }
-                    Through::Single => done(now + write, now + write.max(cycle), Cause::StrongOrder),
+                    Through::Single => done(now + write, now + write.max(cycle), Cause::StrongOrdering),
                 }
             }
             Deed::Load { place, through, nth } => {
@@ -280,13 +280,13 @@ impl OwnMemory {
                     Through::Caches => {
                         let begun = self.fetch(place, nth / A_LINE, ready);
                         self.loaded = self.loaded.max(begun + self.spec.cached_load);
-                        done(begun, begun + cycle, Cause::Buffers)
+                        done(begun, begun + cycle, Cause::WcBuffers)
                     }
                     Through::Combining => {
                         let begun = self.single_loads.ready(ready);
                         self.single_loads.take(begun + read);
                         self.loaded = self.loaded.max(begun + read);
-                        done(begun, begun + cycle, Cause::Buffers)
+                        done(begun, begun + cycle, Cause::WcBuffers)
                     }
                     Through::Single => done(ready + read, ready + read.max(cycle), Cause::ReadRoundTrip),
                 }
@@ -302,7 +302,7 @@ impl OwnMemory {
                     *found = if flush.keeps() { Line::Clean } else { Line::Absent };
                 }
                 self.flushes.take(begun + takes);
-                let cause = if ready > now { Cause::Buffers } else { Cause::Flush };
+                let cause = if ready > now { Cause::WcBuffers } else { Cause::Flush };
                 done(begun, begun + cycle, cause)
             }
             Deed::Fence => {
@@ -323,7 +323,7 @@ impl OwnMemory {
 /// What a core executes to hand a buffer over, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    handover: Handover,
+    handover: BufferHandoff,
     /// Which of its steps, and what of the step is done.
     step: u32,
     nth: u64,
@@ -344,7 +344,7 @@ enum Step {
 impl Sharing {
     /// From its beginning.
     #[must_use]
-    pub const fn new(handover: Handover) -> Sharing {
+    pub const fn new(handover: BufferHandoff) -> Sharing {
         Sharing { handover, step: 0, nth: 0 }
     }
 
@@ -389,7 +389,7 @@ impl Iterator for Sharing {
 
     /// The next deed; `None` when the buffer is handed over.
     fn next(&mut self) -> Option<Deed> {
-        let accesses = self.handover.bytes / Handover::WIDTH_BYTES;
+        let accesses = self.handover.bytes / BufferHandoff::WIDTH_BYTES;
         let step = self.step()?;
         let nth = self.nth;
         let (deed, count) = match step {
@@ -417,15 +417,15 @@ impl Iterator for Sharing {
 mod tests {
     use super::*;
 
-    const LINE: u64 = Handover::LINE_BYTES;
+    const LINE: u64 = BufferHandoff::LINE_BYTES;
 
     fn ns(ns: u64) -> Ticks {
         Ticks::whole_ns(ns)
     }
 
     /// Of round numbers: two of each buffer, and one flush at a time.
-    fn memory() -> OwnMemory {
-        OwnMemory::new(Spec {
+    fn memory() -> CoherentMemory {
+        CoherentMemory::new(Spec {
             cycle: ns(1),
             store: ns(2),
             cached_load: ns(3),
@@ -441,7 +441,7 @@ mod tests {
     }
 
     /// When a handover that starts at `now` is over, and what was waited for.
-    fn over(memory: &mut OwnMemory, now: Ticks, handover: Handover) -> (Ticks, Vec<(Cause, Ticks)>) {
+    fn over(memory: &mut CoherentMemory, now: Ticks, handover: BufferHandoff) -> (Ticks, Vec<(Cause, Ticks)>) {
         let (mut now, mut waits) = (now, Vec::new());
         for deed in Sharing::new(handover) {
             let done = memory.execute(deed, now, ns(5));
@@ -453,8 +453,8 @@ mod tests {
         (now, waits)
     }
 
-    fn to_device(discipline: Discipline, lines: u64) -> Handover {
-        Handover { verb: Verb::Store, discipline, bytes: lines * LINE }
+    fn to_device(discipline: Discipline, lines: u64) -> BufferHandoff {
+        BufferHandoff { verb: Verb::Store, discipline, bytes: lines * LINE }
     }
 
     #[test]
@@ -473,7 +473,7 @@ mod tests {
     #[test]
     fn a_line_that_was_not_written_is_flushed_as_one_that_is_not_there() {
         let mut memory = memory();
-        let read = Handover { verb: Verb::Load, ..to_device(Discipline::Flushed(Flush::Clflush), 1) };
+        let read = BufferHandoff { verb: Verb::Load, ..to_device(Discipline::Flushed(Flush::Clflush), 1) };
         let (first, _) = over(&mut memory, Ticks::ZERO, read);
         // Twice flushed and fenced; a line from memory, and a fence.
         assert_eq!(first, ns(2 * (10 + 5) + 100 + 5));
@@ -485,20 +485,20 @@ mod tests {
     #[test]
     fn one_line_more_than_there_are_buffers_waits_for_the_first_of_them() {
         let reads = |lines| {
-            let read = Handover { verb: Verb::Load, ..to_device(Discipline::Coherent, lines) };
+            let read = BufferHandoff { verb: Verb::Load, ..to_device(Discipline::Coherent, lines) };
             over(&mut memory(), Ticks::ZERO, read)
         };
         // Eight loads a line.
         assert_eq!(reads(2), (ns(8 + 100 + 5), vec![(Cause::Fence, ns(92))]));
         let (third, waits) = reads(3);
         assert_eq!(third, ns(100 + 100 + 5));
-        assert_eq!(waits, [(Cause::Buffers, ns(100 - 16)), (Cause::Fence, ns(92))]);
+        assert_eq!(waits, [(Cause::WcBuffers, ns(100 - 16)), (Cause::Fence, ns(92))]);
     }
 
     #[test]
     fn what_is_copied_is_read_behind_the_copy_and_a_device_that_wrote_again_is_read_anew() {
         let mut memory = memory();
-        let read = Handover { verb: Verb::Load, ..to_device(Discipline::Bounced, 1) };
+        let read = BufferHandoff { verb: Verb::Load, ..to_device(Discipline::Bounced, 1) };
         let (first, _) = over(&mut memory, Ticks::ZERO, read);
         // The copy's line comes after 100 ns; eight loads behind that, the last of which takes 3 ns.
         assert_eq!(first, ns(100 + 7 + 3 + 5));

@@ -17,7 +17,7 @@ use lanemark_record::{CorePair, Quantity};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
-    name: "kernel_entry",
+    name: "syscall_latency",
     summary: "time of a call that does nothing, of an ioctl that fails, of waking a thread",
     quantity: Quantity::Cost,
     cases,

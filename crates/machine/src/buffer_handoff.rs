@@ -6,7 +6,7 @@ use std::fmt;
 /// A core hands a buffer to a device, or takes one over that a device has written.
 ///
 /// No device has a part in it: what is asked about is what the core does so that the device sees what it wrote, or that it
-/// sees what the device wrote. All bytes go by [`Handover::WIDTH_BYTES`], and an `MFENCE` ends each pass.
+/// sees what the device wrote. All bytes go by [`BufferHandoff::WIDTH_BYTES`], and an `MFENCE` ends each pass.
 ///
 /// To a device ([`Verb::Store`]) the core writes the buffer, finding its lines where the pass before left them: in its
 /// cache, written, unless that pass flushed them out. From a device ([`Verb::Load`]) it reads the buffer, and no cache has a
@@ -14,16 +14,16 @@ use std::fmt;
 /// it by itself, once before the transfer, so that nothing old is written over it, and once behind it, because a processor
 /// may have prefetched meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Handover {
+pub struct BufferHandoff {
     /// To the device ([`Verb::Store`]) or from it.
     pub verb: Verb,
     /// What the core does for it.
     pub discipline: Discipline,
-    /// Bytes of the buffer, which starts with a line: whole lines, up to [`Handover::MOST_BYTES`].
+    /// Bytes of the buffer, which starts with a line: whole lines, up to [`BufferHandoff::MOST_BYTES`].
     pub bytes: u64,
 }
 
-impl Handover {
+impl BufferHandoff {
     /// Bytes of one load or store: as many as code of a kernel moves that saves no vector registers.
     pub const WIDTH_BYTES: u64 = 8;
     /// Bytes of a line.
@@ -34,7 +34,7 @@ impl Handover {
     /// Lines of the buffer.
     #[must_use]
     pub const fn lines(&self) -> u64 {
-        self.bytes / Handover::LINE_BYTES
+        self.bytes / BufferHandoff::LINE_BYTES
     }
 
     /// Whether no cache has the lines at the beginning of a pass, because a device that caches listen to has written them.
@@ -47,23 +47,23 @@ impl Handover {
     /// Why nobody can share a buffer like that; `None` if it makes sense.
     ///
     /// ```
-    /// use lanemark_machine::{Discipline, Handover, Verb};
-    /// let line = Handover { verb: Verb::Load, discipline: Discipline::Coherent, bytes: 64 };
+    /// use lanemark_machine::{Discipline, BufferHandoff, Verb};
+    /// let line = BufferHandoff { verb: Verb::Load, discipline: Discipline::Coherent, bytes: 64 };
     /// assert_eq!(line.nonsense(), None);
-    /// assert!(Handover { bytes: 65, ..line }.nonsense().is_some());
-    /// assert!(Handover { discipline: Discipline::Streaming, ..line }.nonsense().is_some());
+    /// assert!(BufferHandoff { bytes: 65, ..line }.nonsense().is_some());
+    /// assert!(BufferHandoff { discipline: Discipline::Streaming, ..line }.nonsense().is_some());
     /// ```
     #[must_use]
     pub const fn nonsense(&self) -> Option<&'static str> {
         if self.bytes == 0 {
             return Some("nothing would be shared");
         }
-        if !self.bytes.is_multiple_of(Handover::LINE_BYTES) {
+        if !self.bytes.is_multiple_of(BufferHandoff::LINE_BYTES) {
             return Some(
                 "a buffer that is flushed is whole lines of 64 B: what else lies in its last line would go with it",
             );
         }
-        if self.bytes > Handover::MOST_BYTES {
+        if self.bytes > BufferHandoff::MOST_BYTES {
             return Some("one pass could not be ended when the time is over; ask for at most 16 MiB");
         }
         match (self.verb, self.discipline) {
@@ -158,10 +158,10 @@ mod tests {
     #[test]
     fn a_buffer_is_whole_lines_and_not_too_many() {
         for discipline in Discipline::ALL {
-            let most = Handover { verb: Verb::Store, discipline, bytes: Handover::MOST_BYTES };
+            let most = BufferHandoff { verb: Verb::Store, discipline, bytes: BufferHandoff::MOST_BYTES };
             assert_eq!(most.nonsense(), None);
-            for bytes in [0, 63, 65, Handover::MOST_BYTES + 64] {
-                assert!(Handover { bytes, ..most }.nonsense().is_some(), "{discipline} {bytes}");
+            for bytes in [0, 63, 65, BufferHandoff::MOST_BYTES + 64] {
+                assert!(BufferHandoff { bytes, ..most }.nonsense().is_some(), "{discipline} {bytes}");
             }
         }
     }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn only_what_takes_lines_out_of_the_cache_lets_a_core_see_what_a_device_wrote() {
         let makes_sense = |discipline: &Discipline| {
-            Handover { verb: Verb::Load, discipline: *discipline, bytes: 64 }.nonsense().is_none()
+            BufferHandoff { verb: Verb::Load, discipline: *discipline, bytes: 64 }.nonsense().is_none()
         };
         let refused: Vec<&str> = Discipline::ALL.iter().filter(|way| !makes_sense(way)).map(|way| way.name()).collect();
         assert_eq!(refused, ["flushed_by_clwb", "streaming_stores"]);

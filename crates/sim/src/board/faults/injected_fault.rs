@@ -1,16 +1,16 @@
 //! Which faults have happened, and why the others have not.
 
 use super::{Armed, Board};
-use lanemark_machine::Mishap;
+use lanemark_machine::InjectedFault;
 use lanemark_platform::{Fault, FaultKind, Platform};
 use lanemark_units::Ticks;
 
 impl Board {
     /// What the faults of `platform`, which is that of the board, have come to so far.
     #[must_use]
-    pub fn mishaps(&self, platform: &Platform) -> Vec<Mishap> {
+    pub fn injected_faults(&self, platform: &Platform) -> Vec<InjectedFault> {
         let armed = |number: usize| self.faults.as_ref()?.armed.iter().find(|armed| armed.number == number);
-        let mishap = |(number, fault): (usize, &Fault)| Mishap {
+        let injected_fault = |(number, fault): (usize, &Fault)| InjectedFault {
             what: fault.to_string(),
             told_by: fault.told_by(),
             because_not: match armed(number) {
@@ -18,7 +18,7 @@ impl Board {
                 None => Some(format!("no link leads to {}", fault.port)),
             },
         };
-        platform.faults.iter().enumerate().map(mishap).collect()
+        platform.faults.iter().enumerate().map(injected_fault).collect()
     }
 }
 
@@ -62,13 +62,15 @@ impl Armed {
     /// To what it can happen: one, and more.
     const fn whats(&self) -> [&'static str; 2] {
         match self.kind {
-            FaultKind::Unsupported | FaultKind::Abort | FaultKind::Unmapped => ["request", "requests"],
+            FaultKind::UnsupportedRequest | FaultKind::CompleterAbort | FaultKind::Unmapped => ["request", "requests"],
             FaultKind::Poisoned => ["TLP with data", "TLPs with data"],
-            FaultKind::Stuck => ["read", "reads"],
+            FaultKind::NoCompletion => ["read", "reads"],
             FaultKind::ReadOnly => ["write", "writes"],
             FaultKind::StuckInvalidation => ["invalidation", "invalidations"],
             FaultKind::Unpinnable => ["page", "pages"],
-            FaultKind::Ecrc | FaultKind::NoCredits | FaultKind::LinkDown | FaultKind::Removed => ["TLP", "TLPs"],
+            FaultKind::Ecrc | FaultKind::CreditStarvation | FaultKind::LinkDown | FaultKind::SurpriseRemoval => {
+                ["TLP", "TLPs"]
+            }
         }
     }
 }

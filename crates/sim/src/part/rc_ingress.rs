@@ -5,7 +5,7 @@
 //!  root port 1 --requests, completions--+--> one request at a time, root ports in turns --> memory, peers
 //! ```
 //!
-//! Ports: [`Intake::receive`] takes what comes up, [`Intake::take`] hands it on when it is [due](Intake::due). Requests of
+//! Ports: [`RcIngress::receive`] takes what comes up, [`RcIngress::take`] hands it on when it is [due](RcIngress::due). Requests of
 //! one root port stay in order. Completions take no time of it; they pass reads, and no write.
 //!
 //! Source: PCI Express Base Specification, "Ordering Rules": a completion passes a read, and no posted request.
@@ -47,7 +47,7 @@ struct AtPort {
 
 /// Everything that changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Intake {
+pub struct RcIngress {
     /// Time between two requests.
     request: Ticks,
     ports: Vec<AtPort>,
@@ -63,12 +63,12 @@ impl AtPort {
     }
 }
 
-impl Intake {
+impl RcIngress {
     /// Of so many root ports; with no time between requests it holds nothing up and need not be asked.
     #[must_use]
-    pub fn new(request: Ticks, root_ports: usize) -> Intake {
+    pub fn new(request: Ticks, root_ports: usize) -> RcIngress {
         let ports = vec![AtPort::default(); root_ports];
-        Intake { request, ports, next: Ticks::ZERO, served: root_ports.saturating_sub(1) }
+        RcIngress { request, ports, next: Ticks::ZERO, served: root_ports.saturating_sub(1) }
     }
 
     /// Whether anything ever waits here.
@@ -125,7 +125,7 @@ impl Intake {
 
     /// Shows everything that changes.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let Intake { request: _, ports, next, served } = self;
+        let RcIngress { request: _, ports, next, served } = self;
         for AtPort { requests, writes, completions } in ports {
             requests.visit(view, Survey::tlp);
             view.state(*writes);
@@ -150,35 +150,35 @@ mod tests {
     }
 
     /// What goes on until `until`, each with its time.
-    fn all(intake: &mut Intake, until: u64) -> Vec<(u64, usize, u16, bool)> {
+    fn all(ingress: &mut RcIngress, until: u64) -> Vec<(u64, usize, u16, bool)> {
         let (mut gone, mut now) = (Vec::new(), Ticks::ZERO);
-        while intake.due() <= Ticks(until) {
-            now = now.max(intake.due());
-            let taken = intake.take(now).unwrap();
+        while ingress.due() <= Ticks(until) {
+            now = now.max(ingress.due());
+            let taken = ingress.take(now).unwrap();
             gone.push((now.0, taken.port, taken.tlp.tag, taken.waited));
         }
-        assert_eq!(intake.take(Ticks(until)), None);
+        assert_eq!(ingress.take(Ticks(until)), None);
         gone
     }
 
     #[test]
     fn requests_of_all_root_ports_go_on_one_after_the_other_and_ports_take_turns() {
-        let mut intake = Intake::new(Ticks(10), 2);
+        let mut ingress = RcIngress::new(Ticks(10), 2);
         for (at, port, tag) in [(5, 0, 1), (5, 0, 2), (6, 1, 3), (40, 1, 4)] {
-            intake.receive(Ticks(at), port, tlp(TlpKind::MRd, tag));
+            ingress.receive(Ticks(at), port, tlp(TlpKind::MRd, tag));
         }
-        let gone = all(&mut intake, 100);
+        let gone = all(&mut ingress, 100);
         assert_eq!(gone, [(5, 0, 1, false), (15, 1, 3, true), (25, 0, 2, true), (40, 1, 4, false)]);
     }
 
     #[test]
     fn completions_pass_reads_and_no_writes() {
-        let mut intake = Intake::new(Ticks(10), 1);
+        let mut ingress = RcIngress::new(Ticks(10), 1);
         let kinds = [TlpKind::MRd, TlpKind::MRd, TlpKind::CplD, TlpKind::MWr, TlpKind::CplD, TlpKind::MRd];
         for (kind, tag) in kinds.into_iter().zip(0..) {
-            intake.receive(Ticks(1), 0, tlp(kind, tag));
+            ingress.receive(Ticks(1), 0, tlp(kind, tag));
         }
-        let order: Vec<(u64, u16)> = all(&mut intake, 100).into_iter().map(|(at, _, tag, _)| (at, tag)).collect();
+        let order: Vec<(u64, u16)> = all(&mut ingress, 100).into_iter().map(|(at, _, tag, _)| (at, tag)).collect();
         assert_eq!(order, [(1, 2), (1, 0), (11, 1), (21, 3), (21, 4), (31, 5)]);
     }
 }

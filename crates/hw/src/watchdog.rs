@@ -26,12 +26,12 @@ pub(crate) enum GivenUp {
     NoThread(String),
 }
 
-/// What `open` gives, on a thread of its own, which is left to itself if it takes longer than `patience`.
+/// What `open` gives, on a thread of its own, which is left to itself if it takes longer than `watchdog`.
 ///
 /// # Errors
 /// Those of `open`, and [`GivenUp`].
 pub(crate) fn within<T: Send + 'static, E: From<GivenUp> + Send + 'static>(
-    patience: Duration,
+    watchdog: Duration,
     interrupted: &AtomicBool,
     open: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
@@ -47,8 +47,8 @@ pub(crate) fn within<T: Send + 'static, E: From<GivenUp> + Send + 'static>(
         match hear.recv_timeout(LOOK) {
             Ok(opened) => return opened,
             Err(_) if interrupted.load(Ordering::Relaxed) => return Err(GivenUp::Interrupted.into()),
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() < patience => {}
-            Err(RecvTimeoutError::Timeout) => return Err(GivenUp::Late { seconds: patience.as_secs() }.into()),
+            Err(RecvTimeoutError::Timeout) if begun.elapsed() < watchdog => {}
+            Err(RecvTimeoutError::Timeout) => return Err(GivenUp::Late { seconds: watchdog.as_secs() }.into()),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(GivenUp::NoThread("the thread that opens it ended without a word".to_owned()).into());
             }
@@ -120,10 +120,10 @@ impl Attendant {
             doing: "starting the thread that asks its runtime",
             source,
         })?;
-        let patience = Duration::from_secs_f64(timeout.as_ns() / 1e9) + GRACE;
+        let watchdog = Duration::from_secs_f64(timeout.as_ns() / 1e9) + GRACE;
         let (mut seen, mut since) = (0, Instant::now());
         loop {
-            match hear.recv_timeout(patience) {
+            match hear.recv_timeout(watchdog) {
                 Ok(samples) => {
                     // It has told all it had to tell.
                     let _ = thread.join();

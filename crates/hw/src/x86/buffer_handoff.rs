@@ -8,7 +8,7 @@
 use super::loops::{self, Access, Ground, Load8, Mfence, NoBarrier, Onwards, Store8, StoreNonTemporal8};
 use super::routine::Routine;
 use super::sample::{Limits, Stamps, timed};
-use lanemark_machine::{Discipline, Flush, Handover, Verb};
+use lanemark_machine::{BufferHandoff, Discipline, Flush, Verb};
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 
@@ -110,7 +110,7 @@ unsafe fn copy(to: *mut u8, from: *const u8, ground: &Ground) {
 }
 
 /// The loop, or `None` if a program cannot do that.
-pub(crate) fn routine(handover: &Handover) -> Option<Routine> {
+pub(crate) fn routine(handover: &BufferHandoff) -> Option<Routine> {
     match (handover.verb, handover.discipline) {
         (Verb::Store, Discipline::Coherent) => Some(written::<Store8>),
         (Verb::Store, Discipline::Streaming) => Some(written::<StoreNonTemporal8>),
@@ -220,7 +220,7 @@ mod tests {
             assert!(here.contains(&Discipline::Flushed(Flush::Clflush)) != has_clflushopt);
             for discipline in Discipline::ALL {
                 for verb in [Verb::Store, Verb::Load] {
-                    let handover = Handover { verb, discipline, bytes: 64 };
+                    let handover = BufferHandoff { verb, discipline, bytes: 64 };
                     let can = here.contains(&discipline) && handover.nonsense().is_none();
                     assert!(!can || routine(&handover).is_some(), "{verb:?} {discipline}");
                 }

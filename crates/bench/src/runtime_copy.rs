@@ -9,12 +9,12 @@
 use crate::case::{Axes, Case, Through};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Allocation, Facts, MovedByRuntime, Op, Plan, Told, Verb};
+use lanemark_machine::{Allocation, Facts, HostWait, MovedByRuntime, Op, Plan, Verb};
 use lanemark_record::Quantity;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
-    name: "transfer",
+    name: "runtime_copy",
     summary: "bytes per second a runtime moves to its device and back, by size: until its buffer is free, until it is over",
     quantity: Quantity::Bandwidth,
     cases,
@@ -34,12 +34,12 @@ const SIZES: [u64; 6] = [64, 4096, 80_000, 1 << 20, 8_000_000, 64 << 20];
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(runtime) = &facts.runtime else { return Vec::new() };
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
-    let ways = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| Told::ALL.map(|told| (verb, told)));
+    let ways = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| HostWait::ALL.map(|told| (verb, told)));
     let ways = ways.flat_map(|(verb, told)| runtime.allocations.iter().map(move |held| (verb, told, *held)));
     ways.flat_map(|(verb, told, held)| sizes.iter().map(move |bytes| case(verb, told, held, *bytes))).collect()
 }
 
-fn case(verb: Verb, told: Told, allocation: Allocation, size: u64) -> Case {
+fn case(verb: Verb, told: HostWait, allocation: Allocation, size: u64) -> Case {
     Case::of_runtime(verb, size, Through::Runtime { told, allocation })
 }
 
@@ -57,16 +57,16 @@ mod tests {
     #[test]
     fn each_direction_and_each_wait_are_ways_of_their_own() {
         let words = |verb, told| case(verb, told, Allocation::Buffer, 64).way().to_string();
-        assert_eq!(words(Verb::Store, Told::Finish), "to device by runtime, told by finish");
-        assert_eq!(words(Verb::Load, Told::Event), "from device by runtime, told by event");
+        assert_eq!(words(Verb::Store, HostWait::Finish), "to device by runtime, told by finish");
+        assert_eq!(words(Verb::Load, HostWait::Event), "from device by runtime, told by event");
         let Op::MovedByRuntime(moved) =
-            (QUESTION.plan)(&case(Verb::Load, Told::Event, Allocation::Buffer, 80_000), 1).lanes[0].body[0]
+            (QUESTION.plan)(&case(Verb::Load, HostWait::Event, Allocation::Buffer, 80_000), 1).lanes[0].body[0]
         else {
             panic!("no copy")
         };
         assert_eq!(
             moved,
-            MovedByRuntime { verb: Verb::Load, bytes: 80_000, told: Told::Event, allocation: Allocation::Buffer }
+            MovedByRuntime { verb: Verb::Load, bytes: 80_000, told: HostWait::Event, allocation: Allocation::Buffer }
         );
     }
 }

@@ -14,7 +14,7 @@ use lanemark_machine::Verb;
 
 /// The catalogue row.
 pub const QUESTION: Question = dma::bandwidth(
-    "peer_read_bandwidth",
+    "p2p_read_bandwidth",
     "bytes per second a card reads from another card, by size",
     |facts, axes| dma::with_peers(facts, axes, Verb::Load, &dma::SIZES),
     needs::peers,

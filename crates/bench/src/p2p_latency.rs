@@ -13,7 +13,7 @@ use lanemark_record::Quantity;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
-    name: "peer_latency",
+    name: "p2p_latency",
     summary: "time that bytes take from a card to another card, one way, by size",
     quantity: Quantity::OneWayLatency,
     cases: |facts, axes| dma::with_peers(facts, axes, Verb::Store, &[8, 64, 128, 4096]),

@@ -7,7 +7,7 @@ use lanemark_units::Ticks;
 impl Board {
     /// On an idle board: lets the acknowledgments and credits go that nobody waits for, and come; and time pass until nothing that
     /// was taken keeps a request waiting.
-    pub fn settle(&mut self) {
+    pub fn quiesce(&mut self) {
         if !self.is_idle() {
             return;
         }
@@ -22,7 +22,7 @@ impl Board {
     fn quiet_at(&self) -> Ticks {
         let links = self.directions.iter().map(|direction| direction.transmitter.quiet_at());
         let roots = self.roots.iter().map(|root| root.port.quiet_at());
-        let others = self.intake.quiet_at().max(self.iommu.as_ref().map_or(Ticks::ZERO, Iommu::quiet_at));
+        let others = self.ingress.quiet_at().max(self.iommu.as_ref().map_or(Ticks::ZERO, Iommu::quiet_at));
         links.chain(roots).fold(others, Ticks::max)
     }
 
