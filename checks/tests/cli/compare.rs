@@ -53,11 +53,29 @@ fn what_was_not_measured_again_does_not_pass() {
         ("fewer.json", "all.json", None),
         ("a.json", "none.json", Some("1 answer cannot be judged: too few samples")),
     ] {
-        let outcome = folder.run(&["compare", first, second, "--fail-above", "5%"]);
+        let outcome = folder.run(&["compare", first, second, "--fail-above", "5%", "--strict"]);
         assert_eq!(outcome.code, Some(i32::from(reason.is_some())), "{first} {second}: {}", outcome.err);
         assert!(outcome.err.contains(reason.unwrap_or("")), "{first} {second}: {}", outcome.err);
         assert_eq!(folder.run(&["compare", first, second]).code, Some(0), "{first} {second}");
     }
+}
+
+#[test]
+fn an_answer_that_cannot_be_judged_fails_a_comparison_only_with_strict() {
+    let folder = folder();
+    changed(&folder, "a.json", "few.json", |record| record.answers[0].samples_ns.clear());
+    let lenient = folder.run(&["compare", "a.json", "few.json", "--fail-above", "5%"]);
+    assert_eq!(lenient.code, Some(0), "{}", lenient.err);
+    assert!(lenient.err.contains("1 answer cannot be judged") && lenient.err.contains("--strict"), "{}", lenient.err);
+    assert_eq!(folder.run(&["compare", "a.json", "few.json", "--fail-above", "5%", "--strict"]).code, Some(1));
+}
+
+#[test]
+fn a_record_compared_with_itself_passes_whatever_its_samples_are() {
+    let folder = folder();
+    changed(&folder, "a.json", "odd.json", |record| record.answers[0].samples_ns = vec![0.0, -5.0]);
+    let outcome = folder.run(&["compare", "odd.json", "odd.json", "--fail-above", "5%", "--strict"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
 }
 
 #[test]

@@ -222,7 +222,9 @@ fn pair(before: &Answer, after: &Answer, is_simulated: bool) -> Pair {
         Some(_) => Interval::of_ratio(&after.samples_ns, &before.samples_ns).filter(|interval| interval.low > 0.0),
         None => None,
     };
+    let are_the_same_samples = !before.samples_ns.is_empty() && before.samples_ns == after.samples_ns;
     let verdict = match ratio_ci95 {
+        _ if are_the_same_samples => Change::NoDifferenceSeen,
         None => Change::Undecided,
         Some(interval) if interval.low > 1.0 => Change::Slower,
         Some(interval) if interval.high < 1.0 => Change::Faster,
@@ -290,6 +292,14 @@ mod tests {
         assert_eq!((pair.ratio, pair.verdict), (Some(1.0), Change::NoDifferenceSeen));
         let level = only_pair(&real(&[5.0; 9]), &real(&[5.0; 9]));
         assert_eq!(level.verdict, Change::NoDifferenceSeen, "the interval from 1 to 1 holds 1");
+    }
+
+    #[test]
+    fn samples_without_a_ratio_are_no_different_from_themselves() {
+        for samples in [&[5.0; 7][..], &[-5.0; 9], &[0.0; 9]] {
+            assert_eq!(only_pair(&real(samples), &real(samples)).verdict, Change::NoDifferenceSeen, "{samples:?}");
+        }
+        assert_eq!(only_pair(&real(&[]), &real(&[])).verdict, Change::Undecided, "nothing was measured");
     }
 
     #[test]

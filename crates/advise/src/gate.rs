@@ -264,6 +264,7 @@ mod tests {
                 latency_ns: None,
                 delivered_rate_bytes_per_s: Some(3e9),
                 bound: "link".to_owned(),
+                cause: "link_busy".to_owned(),
                 holds_for: "a test".to_owned(),
             };
             Answer { formula: Some(formula), ..held(3e9 / times, 4e9, CeilingKind::Computed) }

@@ -1,6 +1,6 @@
 //! Which way to use, and where one falls off a cliff.
 
-use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, Way};
+use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, WaitShare, Way};
 use lanemark_units::format_size;
 
 /// The best way per target, bandwidth question and size, where there is more than one to choose from.
@@ -166,16 +166,28 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
         let noun = if few < 1.5 { "TLP" } else { "TLPs" };
         parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.way));
     }
-    if let Some(wait) = slowest.waits.first().filter(|wait| wait.cause != "issue") {
+    if let Some(wait) = longest_stall(slowest).filter(|wait| wait.cause != "issue") {
         parts.push(format!("with {} {} ({:.0} % of the time)", slowest.way, wait.explanation, wait.share_percent));
     }
-    match fastest.waits.first() {
-        Some(wait) if wait.share_percent >= 1.0 && !parts.iter().any(|part| part.contains(&wait.explanation)) => {
+    match (&fastest.formula, longest_stall(fastest)) {
+        (Some(formula), _) => parts.push(format!("it is bound by {}", formula.bound)),
+        (None, Some(wait))
+            if wait.share_percent >= 1.0 && !parts.iter().any(|part| part.contains(&wait.explanation)) =>
+        {
             parts.push(format!("what is left: {}", wait.explanation));
         }
         _ => {}
     }
     if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.way) } else { parts.join("; ") }
+}
+
+/// The longest stall of an answer; `None` where it is "all tags in use" and the formula finds another bound, which is what
+/// drains the tags.
+fn longest_stall(answer: &Answer) -> Option<&WaitShare> {
+    let is_symptom = |wait: &&WaitShare| {
+        wait.cause == "tag" && answer.formula.as_ref().is_some_and(|formula| formula.cause != wait.cause)
+    };
+    answer.waits.first().filter(|wait| !is_symptom(wait))
 }
 
 #[cfg(test)]

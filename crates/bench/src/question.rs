@@ -63,7 +63,7 @@ impl LeftOut {
 /// Asks a question that needs several plans. Where an answer takes long by nature, it tells how far it is.
 pub type AskItself = fn(&Question, &mut dyn Machine, &Case, &Effort, Watch<'_>) -> Result<Answer, BenchError>;
 
-/// HostWait how much is done, of one answer its share and of several how many of them; whether to go on.
+/// Receives the progress (of one answer its share, of several how many are done) and returns whether to go on.
 pub type Watch<'a> = &'a mut dyn FnMut(f64) -> bool;
 
 /// Whether what formulas say to a case's plans is an answer to the question: a difference of lower bounds, which is all they know of

@@ -14,7 +14,7 @@ use lanemark_record::{
 };
 use lanemark_units::Ticks;
 
-/// The plan a case becomes on a machine with this time_base, as [`ask`] runs it.
+/// The plan that [`ask`] runs for a case on a machine with this time base.
 #[must_use]
 pub fn plan_for(question: &Question, case: &Case, time_base: TimeBase, effort: &Effort) -> Plan {
     let passes = match time_base {

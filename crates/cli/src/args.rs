@@ -241,9 +241,12 @@ pub struct CompareArgs {
     /// The record from after
     #[arg(value_name = "RECORD")]
     pub second: PathBuf,
-    /// End with exit code 1 if something became slower by more than this beyond doubt, or was not measured again
+    /// Exit with 1 if the 95 % interval of any answer lies above this increase in time, or if an answer is missing
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub fail_above: Option<f64>,
+    /// With --fail-above: exit with 1 too where an answer cannot be judged (too few samples, times that are not positive)
+    #[arg(long, requires = "fail_above")]
+    pub strict: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,

@@ -310,6 +310,7 @@ impl Run {
             latency_ns: said.latency_ns.map(|summary| summary.median),
             delivered_rate_bytes_per_s: said.delivered_rate_bytes_per_s.map(|summary| summary.median),
             bound: last.bound.name().to_owned(),
+            cause: last.bound.cause().name().to_owned(),
             holds_for: last.holds_for.to_owned(),
         })
     }

@@ -4,8 +4,8 @@ use crate::costs::{Costs, fence_alone};
 use crate::store::End;
 use crate::{buffer_handoff, dma_call, kernel, load, relay, runtime, store, transfer};
 use lanemark_machine::{
-    Access, DmaCall, DriverCall, Fence, HostMemory, Lane, LineSource, Op, Order, Plan, Socket, Span, Stream, Verb,
-    Width,
+    Access, Cause, DmaCall, DriverCall, Fence, HostMemory, Lane, LineSource, Op, Order, Plan, Socket, Span, Stream,
+    Verb, Width,
 };
 use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
@@ -99,6 +99,46 @@ impl Bound {
             Bound::Additions => "additions of a row, one after the other",
             Bound::Runtime => "the runtime",
             Bound::Kernels => "kernels, one after the other",
+        }
+    }
+}
+
+impl Bound {
+    /// The stall cause that remedies are listed under for this bound: [`Cause::remedy`] of it is what raises the bound.
+    ///
+    /// All tags in use is a symptom wherever something else drains them slower, so only [`Bound::Tags`] maps to
+    /// [`Cause::Tag`].
+    ///
+    /// ```
+    /// use lanemark_machine::Cause;
+    /// use lanemark_model::Bound;
+    /// assert_eq!(Bound::Engine.cause(), Cause::Engine);
+    /// assert_eq!(Bound::Tags.cause(), Cause::Tag);
+    /// ```
+    #[must_use]
+    pub const fn cause(self) -> Cause {
+        match self {
+            Bound::Issue => Cause::Issue,
+            Bound::StrongOrder => Cause::StrongOrdering,
+            Bound::SameLine => Cause::SameLine,
+            Bound::Buffers => Cause::WcBuffers,
+            Bound::Link => Cause::LinkBusy,
+            Bound::Credits => Cause::Credit,
+            Bound::Replay => Cause::Replay,
+            Bound::Device | Bound::Memory => Cause::Device,
+            Bound::ReadRoundTrip => Cause::ReadRoundTrip,
+            Bound::Fence => Cause::Fence,
+            Bound::Driver => Cause::Driver,
+            Bound::Engine => Cause::Engine,
+            Bound::Tags => Cause::Tag,
+            Bound::RootComplex => Cause::RootComplex,
+            Bound::Descriptors => Cause::Descriptor,
+            Bound::Interrupt => Cause::Interrupt,
+            Bound::Queue => Cause::Fifo,
+            Bound::Translation => Cause::Translation,
+            Bound::Flush => Cause::Flush,
+            Bound::Runtime => Cause::Runtime,
+            Bound::Port | Bound::Interval | Bound::UnderWay | Bound::Additions | Bound::Kernels => Cause::Compute,
         }
     }
 }

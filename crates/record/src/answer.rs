@@ -354,8 +354,10 @@ pub struct Formula {
     pub latency_ns: Option<f64>,
     /// The delivered rate; absent for latencies.
     pub delivered_rate_bytes_per_s: Option<f64>,
-    /// Which bound binds.
+    /// What the formula finds to limit the transfer, in words.
     pub bound: String,
+    /// The stall cause whose remedies raise that bound, by its name in `waits`.
+    pub cause: String,
     /// Where the formula holds.
     pub holds_for: String,
 }

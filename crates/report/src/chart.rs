@@ -75,7 +75,7 @@ fn tip(panel: &Panel, point: Point) -> Vec<String> {
         lines.push(format!("bound by: {}", formula.bound));
     }
     for wait in answer.waits.iter().take(2) {
-        lines.push(format!("waited for: {} {}", words(&wait.cause), figures::whole_percent(wait.share_percent)));
+        lines.push(format!("stalls: {} {}", words(&wait.cause), figures::whole_percent(wait.share_percent)));
     }
     lines
 }

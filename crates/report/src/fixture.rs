@@ -60,6 +60,7 @@ pub(crate) fn record() -> Record {
                 latency_ns: None,
                 delivered_rate_bytes_per_s: Some(rate * 1.01),
                 bound: "link".to_owned(),
+                cause: "link_busy".to_owned(),
                 holds_for: "any size".to_owned(),
             });
             answer.tlps = Some(Tlps { writes: size.div_ceil(256), reads: 0, completions: 0, payload_bytes: size });
@@ -82,6 +83,7 @@ pub(crate) fn record() -> Record {
             latency_ns: Some(ns),
             delivered_rate_bytes_per_s: None,
             bound: "round trip".to_owned(),
+            cause: "read_round_trip".to_owned(),
             holds_for: "one read".to_owned(),
         });
         record.answers.push(answer);
@@ -282,6 +284,7 @@ pub(crate) fn loaded() -> Record {
                 latency_ns: Some(ns),
                 delivered_rate_bytes_per_s: None,
                 bound: "latency".to_owned(),
+                cause: "read_round_trip".to_owned(),
                 holds_for: "one card".to_owned(),
             });
             answer

@@ -252,7 +252,7 @@ fn glance(place: usize, panels: &[Panel]) -> Glance {
         share: point.answer.share_of_ceiling_percent.filter(|_| panel.is_rate()).map(|share| share.clamp(0.0, 100.0)),
         share_in_words: point.answer.share_of_ceiling_percent.map(figures::percent).unwrap_or_default(),
         limit: if panel.is_rate() { limit } else { String::new() },
-        wait: point.longest_wait_in_words().unwrap_or_default(),
+        wait: point.bound_in_words().unwrap_or_default(),
     }
 }
 
@@ -679,7 +679,7 @@ mod tests {
         let page = html(&record, &[]).unwrap();
         let panel = between(&page, "id=\"panel-0\"", "</section>");
         assert!(panel.contains("<svg class=\"fabric\"") && panel.contains("aria-labelledby=\"fabric-0-0-title"));
-        assert!(panel.contains("<b>0:host by DMA, 1 MiB</b>") && panel.contains("waited for: link busy 82 %"));
+        assert!(panel.contains("<b>0:host by DMA, 1 MiB</b>") && panel.contains("stalls: link busy 82 %"));
         assert!(panel.contains("<b>What to do:</b> it is the limit, unless small payloads fill it"), "{panel}");
         assert!(panel.contains("<td class=\"num\">82.4 %</td>"));
     }

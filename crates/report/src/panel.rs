@@ -240,10 +240,16 @@ impl Point<'_> {
         }
     }
 
-    /// What it waited for longest, with its share.
-    pub fn longest_wait_in_words(&self) -> Option<String> {
+    /// What limits the transfer: the bound that the formula finds, or the longest stall where no formula answers.
+    ///
+    /// The longest stall of a saturated transfer names the queue in front of the bottleneck, such as the tags of reads, so
+    /// the formula goes first.
+    pub fn bound_in_words(&self) -> Option<String> {
+        if let Some(formula) = &self.answer.formula {
+            return Some(formula.bound.clone());
+        }
         let longest = self.answer.waits.iter().max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
-        Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+        Some(format!("stalls: {} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.

@@ -19,7 +19,7 @@ const BEST: usize = 8;
 /// Of more ways, how many of the worst are shown.
 const WORST: usize = 2;
 /// The columns that are about a way's largest size.
-const AT_LARGEST: [&str; 6] = ["ci95", REUSABLE, "of limit", BEYOND, "waited for", "formula"];
+const AT_LARGEST: [&str; 6] = ["ci95", REUSABLE, "of limit", BEYOND, "bound by", "formula"];
 /// Until when a copy of a runtime needs the memory that it takes bytes from.
 const REUSABLE: &str = "reusable";
 /// A spread worth a remark, in percent of the median.
@@ -209,9 +209,9 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         columns.push(Column::figures(panel.unit.symbol()));
     }
     columns.extend(sizes.iter().map(|size| Column::figures(figures::size(*size))));
-    let [ci95, reusable_says, of_limit, beyond_coherent, waited_for, formula_says] = AT_LARGEST;
+    let [ci95, reusable_says, of_limit, beyond_coherent, bound_by, formula_says] = AT_LARGEST;
     columns.extend([ci95, reusable_says, of_limit, beyond_coherent].map(Column::figures));
-    columns.extend([Column::words(waited_for), Column::figures(formula_says)]);
+    columns.extend([Column::words(bound_by), Column::figures(formula_says)]);
     let row = |line: &Line| {
         let largest = line.largest();
         let mut row = vec![line.name.clone()];
@@ -224,7 +224,7 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         row.push(reusable(panel, largest).unwrap_or_default());
         row.push(largest.share_in_words().unwrap_or_default());
         row.push(beyond(panel, line, largest).unwrap_or_default());
-        row.push(largest.longest_wait_in_words().unwrap_or_default());
+        row.push(largest.bound_in_words().unwrap_or_default());
         row.push(formula(panel, largest, shape.formula));
         row
     };

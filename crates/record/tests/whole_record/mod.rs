@@ -109,6 +109,7 @@ pub fn whole_record() -> Record {
                 latency_ns: Some(1.0),
                 delivered_rate_bytes_per_s: Some(2.0),
                 bound: "link".to_owned(),
+                cause: "link_busy".to_owned(),
                 holds_for: "all sizes".to_owned(),
             }),
             links: vec![LinkUse {
