@@ -33,7 +33,6 @@ pub use carried::Carried;
 pub use faults::{CutOff, Withheld};
 pub use mapping::Invalidating;
 
-use crate::engine::{Schedule, Slab, Slot, Wire};
 use crate::noticed::{Noticed, PortLimit};
 use crate::observer::{Line, Observer};
 use crate::part::core::{Core, Seen};
@@ -55,6 +54,7 @@ use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::{self, End, Topology};
+use lanemark_engine::{Schedule, Slab, Slot, Wire};
 use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, StallSite, Trace, Transfer, Verb, WriteRead, Writer};
 use lanemark_platform::Platform;
 use lanemark_units::{Iova, Ticks};

@@ -40,12 +40,12 @@ mod spec;
 pub use access::{Answer, NoAccess, Request, Ticket};
 pub use spec::{NoBoard, Spec};
 
-use crate::engine::Schedule;
 use crate::part::adapter_tlb::PAGE_BYTES;
 use crate::part::bus::{Bus, Kind, Line, LineBytes, MOST_LINE_BYTES, Response, Transaction};
 use crate::part::io_adapter::{Ended, Fault, IoAdapter};
 use crate::part::memory::Memory;
 use crate::part::processor::{Done, Granted, Processor, Want};
+use lanemark_engine::Schedule;
 use lanemark_units::{HostPhys, HostVirt, Ticks};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! The virtual platform: an engine without a PCIe word in it, parts, and boards built from a platform.
+//! The virtual platform: parts, and boards built from a platform.
 //!
 //! A simulation is a value: two live side by side, and the same platform and plan give the same result to
 //! the byte. Every wait of a core is charged to the constraint that became ready last.
@@ -13,7 +13,6 @@ mod bus_tree;
 mod callers;
 pub mod coherent_board;
 pub mod config_space;
-pub mod engine;
 mod header;
 mod kernels;
 mod machine;

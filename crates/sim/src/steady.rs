@@ -15,8 +15,8 @@ pub(crate) use mover::Mover;
 pub(crate) use snapshot::{Period, Snapshot, Writer};
 
 use crate::board::Board;
-use crate::engine::Visitor;
 use crate::tlp::Tlp;
+use lanemark_engine::Visitor;
 use lanemark_machine::{Steady, Unsteady, Verb};
 use lanemark_units::Ticks;
 

@@ -9,12 +9,12 @@
 //! down) and 6.2 (errors).
 
 use super::{Board, BoardError, FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
-use crate::engine::Slot;
 use crate::noticed::{Noticed, PortLimit};
 use crate::part::link::Sent;
 use crate::ports::{Port, root_input};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use crate::topology::End;
+use lanemark_engine::Slot;
 use lanemark_platform::{Fault, FaultKind, Mailbox, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;

@@ -1,9 +1,9 @@
 //! TLPs from outside: put below the root or at a card without a core or an engine that asks for them.
 
 use super::{Board, OUTSIDE};
-use crate::engine::Slot;
 use crate::ports::endpoint_input;
 use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::Slot;
 use lanemark_units::Ticks;
 
 impl Board {

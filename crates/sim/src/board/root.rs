@@ -1,7 +1,6 @@
 //! What comes up to the root complex, and what it does for it.
 
 use super::{Board, FIRST_CARD};
-use crate::engine::Slot;
 use crate::part::credit::Cost;
 use crate::part::iommu::{Iommu, Translated};
 use crate::part::last_level_cache::LastLevelCache;
@@ -10,6 +9,7 @@ use crate::part::rc_ingress::Taken;
 use crate::part::root_port::Notice;
 use crate::ports::{Port, root_input};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
+use lanemark_engine::Slot;
 use lanemark_machine::{Cause, HostMemory, Partner, Socket, Transfer, Verb, Writer};
 use lanemark_platform::{Memory, Platform};
 use lanemark_units::{Iova, Ticks};

@@ -1,13 +1,13 @@
 //! What a steady state has to know of a board: everything that changes, and where bytes lie.
 
 use super::{Board, Direction, End, Root};
-use crate::engine::Slab;
 use crate::part::dma_engine::DmaEngine;
 use crate::part::endpoint::Kind;
 use crate::part::memory::Memory;
 use crate::part::program::stored_bytes;
 use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Slab;
 use lanemark_machine::{Unsteady, Verb};
 use lanemark_platform::OrderingChoice;
 
@@ -342,7 +342,7 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Visitor;
+    use lanemark_engine::Visitor;
     use lanemark_machine::{Partner, Pattern, Transfer, Window, WriteRead};
     use lanemark_units::Ticks;
 

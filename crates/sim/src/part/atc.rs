@@ -21,11 +21,11 @@
 //!
 //! Source: PCI Express Base Specification 5.0, sections 10.2 and 10.3.
 
-use crate::engine::Wire;
 use crate::part::iotlb::{self, Iotlb};
 use crate::part::translation_table::Entry;
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind, span};
 use lanemark_dma::Permission;
+use lanemark_engine::Wire;
 use lanemark_units::Ticks;
 use lanemark_wire::ats::{AddressRange, ENTRY_BYTES, TranslationEntry};
 use std::collections::BTreeMap;

@@ -16,7 +16,6 @@
 //! for what a card [tells](Core::hear) it; where the root complex says that it was kept waiting itself, its cause is taken
 //! instead.
 
-use crate::engine::{Slab, Wire};
 use crate::part::cache::{self, Cache};
 use crate::part::coherent_memory::{self, CoherentMemory, Deed};
 use crate::part::pins::Pins;
@@ -27,6 +26,7 @@ use crate::part::runtime::Copied;
 use crate::part::streaming_buffer::{self, StreamingBuffers};
 use crate::part::wc_buffer::{Stored, WcBuffers};
 use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Wire};
 use lanemark_machine::{Cause, Fence, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;

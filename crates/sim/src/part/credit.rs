@@ -6,9 +6,9 @@
 //! What comes back lies in a line of its own and is counted when the next TLP goes: no event is needed for it, because
 //! the times at which it comes are known.
 
-use crate::engine::{Visitor, Wire};
 use crate::part::dllp::DllpKind;
 use crate::tlp::Tlp;
+use lanemark_engine::{Visitor, Wire};
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;

@@ -3,7 +3,7 @@
 //! Ports: [`DataPath::reserve`] gives a TLP its beats. Who asks later may go first where the path is free before the beats that
 //! others have: a channel that works on a descriptor holds nobody up.
 
-use crate::engine::Visitor;
+use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 

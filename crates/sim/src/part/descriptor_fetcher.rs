@@ -10,8 +10,8 @@
 //!
 //! Its tags are its own, behind those of data and of the channels before it. What a descriptor says is not looked at: the engine was told by the plan.
 
-use crate::engine::Visitor;
 use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 
 /// What never changes during a run.

@@ -8,7 +8,7 @@
 //! no longer, and one that goes stands for all of its kind that are owed by then. All of them wait equally long, so the
 //! order in which they can go is the order in which they must.
 
-use crate::engine::Visitor;
+use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;

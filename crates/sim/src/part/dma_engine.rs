@@ -26,7 +26,6 @@
 //!
 //! [channel]: crate::part::channel
 
-use crate::engine::{Slab, Wire};
 use crate::part::atc::{self, Atc};
 use crate::part::channel::{Channel, Open, Shared};
 use crate::part::data_path::DataPath;
@@ -39,6 +38,7 @@ use crate::part::msi_x::{MsiX, Vector};
 use crate::part::pace::Pace;
 use crate::part::program::stored_bytes;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Wire};
 use lanemark_machine::{Cause, Completion, DmaCall, Partner, Samples, Verb};
 use lanemark_platform::{Mailbox, VectorTable};
 use lanemark_units::Ticks;

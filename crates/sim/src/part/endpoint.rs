@@ -13,7 +13,6 @@
 //! it has queues, and stays in the receive buffer while that is full.
 
 use crate::board::{FIRST_CARD, OUTSIDE};
-use crate::engine::{Slab, Slot};
 use crate::part::dma_engine::{DmaEngine, Made};
 use crate::part::interconnect::Queue;
 use crate::part::kernels::Kernels;
@@ -21,6 +20,7 @@ use crate::part::memory::Memory;
 use crate::part::msi_x::MsiX;
 use crate::part::registers::{self, Registers};
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
+use lanemark_engine::{Slab, Slot};
 use lanemark_machine::{Cause, DmaCall};
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;

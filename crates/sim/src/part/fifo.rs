@@ -5,7 +5,7 @@
 //! [`Fifo::pass`]), and the bytes are the engine's. Where it joins two queues, the bytes lie here ([`Fifo::push`],
 //! [`Fifo::pop`]).
 
-use crate::engine::Visitor;
+use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 

@@ -3,9 +3,9 @@
 //! What is offered first is ready first. Which TLP may go before which says [`lanemark_wire::may_pass`]; here lies what the
 //! transmitter needs to apply it.
 
-use crate::engine::Wire;
 use crate::steady::Survey;
 use crate::tlp::Tlp;
+use lanemark_engine::Wire;
 use lanemark_units::Ticks;
 use lanemark_wire::{FlowClass, Pass, may_pass};
 

@@ -13,8 +13,8 @@
 //! A full queue lets nothing come: completions keep their tags, and writes of other cards their credits. An empty one lets
 //! nothing go.
 
-use crate::engine::Visitor;
 use crate::part::fifo::{self, Fifo};
+use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 
 /// What never changes.

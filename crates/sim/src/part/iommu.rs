@@ -17,7 +17,6 @@
 //! said when its walk ended, as long as its translation is in the IOTLB; and what leads nowhere, or may not be done there, is refused and
 //! [recorded](Iommu::faults).
 
-use crate::engine::Wire;
 use crate::part::fault_queue::{FaultQueue, FaultReason, TranslationFault};
 use crate::part::invalidation_queue::{self, Command, InvalidationQueue};
 use crate::part::iotlb::{self, Iotlb};
@@ -26,6 +25,7 @@ use crate::part::route::Range;
 use crate::part::translation_table::{Entry, TranslationTable};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use lanemark_dma::Permission;
+use lanemark_engine::Wire;
 use lanemark_machine::Cause;
 use lanemark_platform::{self as platform, Mailbox, Platform};
 use lanemark_units::{Iova, Ticks};

@@ -8,9 +8,9 @@
 //! Ports: [`Kernels::store_arrives`] takes stores to the card, [`Kernels::end`] gives the message of a kernel that is over when that
 //! is [due](Kernels::due).
 
-use crate::engine::{Slab, Wire};
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Wire};
 use lanemark_platform::KernelBell;
 use lanemark_units::Ticks;
 

@@ -14,9 +14,9 @@
 //! Completions of one read go back in order of address, as the specification demands; those of several reads as they come,
 //! or in the order of the reads.
 
-use crate::engine::{Slab, Slot, Wire};
 use crate::steady::Survey;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Slot, Wire};
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 

@@ -10,9 +10,9 @@
 //!
 //! Source: PCI Express Base Specification, "Ordering Rules": a completion passes a read, and no posted request.
 
-use crate::engine::Wire;
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Wire;
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;

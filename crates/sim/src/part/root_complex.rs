@@ -5,9 +5,9 @@
 //!
 //! Waits recorded with an acknowledgment: what kept the queue full, if it was.
 
-use crate::engine::Wire;
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Wire;
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 

@@ -14,12 +14,12 @@
 //! A write that does not fill its lines may hold the port ([`Spec::partial_line`]). Whether the cache has them is looked up when it
 //! is taken; so when that is, is known of the request that is taken next, and a bound of those behind it.
 
-use crate::engine::{Slab, Slot, Wire};
 use crate::part::credit::Cost;
 use crate::part::last_level_cache::LastLevelCache;
 use crate::part::memory::Memory;
 use crate::steady::Survey;
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
+use lanemark_engine::{Slab, Slot, Wire};
 use lanemark_machine::Cause;
 use lanemark_platform::{Mailbox, Memory as Lent};
 use lanemark_units::{Iova, Ticks};

@@ -5,8 +5,8 @@
 //! something flushes it, in pieces that the processor's policy decides. While a line is leaving, a store
 //! to it must wait.
 
-use crate::engine::{Slab, Slot};
 use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Slot};
 use lanemark_platform::WcPartialFlush;
 
 /// Bytes of a line.

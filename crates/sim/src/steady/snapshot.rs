@@ -2,8 +2,8 @@
 
 use super::{Leg, Survey};
 use crate::board::{FIRST_CARD, ROOT_COMPLEX};
-use crate::engine::{Slab, Slot, Visitor};
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::{Slab, Slot, Visitor};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
 

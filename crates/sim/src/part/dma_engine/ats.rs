@@ -3,11 +3,11 @@
 //! A channel's next request waits for the translation of its page, and the requests behind it wait for it; other channels go on.
 
 use super::{DmaEngine, Made};
-use crate::engine::Slab;
 use crate::part::atc::Found;
 use crate::part::channel::Channel;
 use crate::part::descriptor_fetcher::DescriptorFetcher;
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Slab;
 use lanemark_machine::{Completion, Partner};
 use lanemark_units::Ticks;
 use lanemark_wire::ats::AddressRange;

@@ -12,7 +12,7 @@ use lanemark_units::Ticks;
 /// longer too, and so did a heap of those that are due.
 ///
 /// ```
-/// use lanemark_sim::engine::Schedule;
+/// use lanemark_engine::Schedule;
 /// use lanemark_units::Ticks;
 /// let mut schedule = Schedule::new(3);
 /// schedule.set(2, Ticks(5));
