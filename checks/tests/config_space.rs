@@ -1,11 +1,10 @@
 //! Do the readers of real machines find in the configuration space of a simulated platform what the platform says?
 
 use lanemark_advise::doctor::{Ask, as_platform, diagnose};
+use lanemark_config_space::{SimulatedFunction, functions, lspci_text, setpci};
 use lanemark_inventory::{Address, Inventory, Seen};
 use lanemark_platform::{Draft, PRESETS, Platform, preset};
 use lanemark_record::diagnosis::{Finding, Severity};
-use lanemark_sim::config_space::{SimulatedFunction, functions, lspci_text};
-use lanemark_sim::setpci;
 use std::path::Path;
 
 fn presets() -> impl Iterator<Item = Platform> {

@@ -2,16 +2,14 @@
 //! coherent board and the `dma` library on it. The comments name the rows of the paper: H1 to H8, but for H2, which
 //! is `sharing_a_buffer.rs`.
 
+use lanemark_coherent::{
+    CoherentBoard, Fault, Forbidden, Indexed, LineState, NoAccess, PageEntry, Request, Spec, TlbCommand,
+    TransactionKind,
+};
 use lanemark_dma::{
     AccessOrder, Ask, Buffer, Device, DmaError, Domain, Hints, Invalidation, IovaAllocator, MapRequest, Mapping,
     Permission, Pool, Ranges, Sequential, Space, Trouble, Turn,
 };
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::{NoAccess, Request, Spec};
-use lanemark_sim::part::adapter_tlb::{Command, PageEntry};
-use lanemark_sim::part::bus::Kind;
-use lanemark_sim::part::io_adapter::{Fault, Forbidden};
-use lanemark_sim::part::processor_cache::{Indexed, LineState};
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
 const NOW: Ticks = Ticks::ZERO;
@@ -91,7 +89,7 @@ impl Machine {
         self.board().directory_entry(mapping.iova()).unwrap()
     }
 
-    fn bus(&self, kind: Kind) -> u64 {
+    fn bus(&self, kind: TransactionKind) -> u64 {
         self.domain.backend().bus().count(kind)
     }
 
@@ -141,12 +139,12 @@ fn a_dirty_line_that_another_processor_reads_is_copied_to_it_and_to_memory() {
 fn a_store_needs_the_line_privately_and_nobody_else_keeps_it() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     assert_eq!((machine.load(0, AT), machine.load(1, AT)), (OLD, OLD));
-    let private = machine.bus(Kind::ReadPrivate(32));
+    let private = machine.bus(TransactionKind::ReadPrivate(32));
     machine.board().store(1, AT, &[0xe3]).unwrap();
-    assert_eq!(machine.bus(Kind::ReadPrivate(32)), private + 1);
+    assert_eq!(machine.bus(TransactionKind::ReadPrivate(32)), private + 1);
     assert_eq!((machine.state(0, AT), machine.state(1, AT)), (None, Some(LineState::Dirty)));
     machine.board().store(1, after(AT, 1), &[0xe3]).unwrap();
-    assert_eq!(machine.bus(Kind::ReadPrivate(32)), private + 1, "it has it");
+    assert_eq!(machine.bus(TransactionKind::ReadPrivate(32)), private + 1, "it has it");
 }
 
 #[test]
@@ -244,12 +242,15 @@ fn another_line_than_that_of_the_adapter_is_not_waited_for() {
 fn a_page_of_a_device_is_128_transactions_of_32_bytes_and_one_miss_that_no_processor_serves() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NO_PREFETCH);
-    let (reads, writes) = (machine.bus(Kind::Read(32)), machine.bus(Kind::ReadPrivate(32)));
+    let (reads, writes) = (machine.bus(TransactionKind::Read(32)), machine.bus(TransactionKind::ReadPrivate(32)));
     machine.board().device_read(0, mapping.iova(), &mut [0; PAGE as usize]).unwrap();
-    assert_eq!(machine.domain.backend().adapter().io_bus().count(Kind::Read(32)), 128);
+    assert_eq!(machine.domain.backend().adapter().io_bus().count(TransactionKind::Read(32)), 128);
     assert_eq!(machine.tlb(), (127, 1));
     // The lines, and one of the page directory: no processor has asked for anything.
-    assert_eq!((machine.bus(Kind::Read(32)), machine.bus(Kind::ReadPrivate(32))), (reads + 129, writes));
+    assert_eq!(
+        (machine.bus(TransactionKind::Read(32)), machine.bus(TransactionKind::ReadPrivate(32))),
+        (reads + 129, writes)
+    );
 }
 
 #[test]
@@ -314,7 +315,8 @@ fn a_fast_half_line_write_destroys_the_other_half_that_a_processor_has_changed_a
         let mapping = machine.map(AT, PAGE, hints);
         machine.board().store(1, AT, &[0x77; 32]).unwrap();
         let counted = |machine: &Machine| {
-            [Kind::WritePurge(16), Kind::ReadPrivate(32), Kind::Write(32)].map(|kind| machine.bus(kind))
+            [TransactionKind::WritePurge(16), TransactionKind::ReadPrivate(32), TransactionKind::Write(32)]
+                .map(|kind| machine.bus(kind))
         };
         let before = counted(&machine);
         machine.board().device_write(0, mapping.iova(), &[0xe3; 16]).unwrap();
@@ -350,9 +352,14 @@ fn what_is_shorter_than_half_a_line_is_read_changed_and_written_on_a_fast_page_t
         meant[8..8 + bytes].fill(0xe3);
         assert_eq!((machine.load(1, AT), machine.in_memory(AT)), (meant, meant));
         assert_eq!(machine.board().adapter().counts().modified, modified + 1);
-        let short = [Kind::Write(4), Kind::Write(8), Kind::WritePurge(4), Kind::WritePurge(8)];
+        let short = [
+            TransactionKind::Write(4),
+            TransactionKind::Write(8),
+            TransactionKind::WritePurge(4),
+            TransactionKind::WritePurge(8),
+        ];
         assert_eq!(short.map(|kind| machine.bus(kind)), [0; 4]);
-        assert_eq!(machine.domain.backend().adapter().io_bus().count(Kind::Write(bytes as u64)), 1);
+        assert_eq!(machine.domain.backend().adapter().io_bus().count(TransactionKind::Write(bytes as u64)), 1);
     }
 }
 
@@ -406,7 +413,7 @@ fn what_was_prefetched_goes_when_its_translation_is_purged_or_a_device_writes_it
         machine.board().run_until(Ticks::whole_ns(100_000_000));
         if purges {
             machine.board().store(1, after(AT, 32), &NEW).unwrap();
-            machine.board().command(0, Command::Purge { at: mapping.iova() }).unwrap();
+            machine.board().command(0, TlbCommand::Purge { at: mapping.iova() }).unwrap();
         } else {
             machine.board().device_write(1, iova(mapping.iova(), 32), &NEW).unwrap();
         }
@@ -520,7 +527,7 @@ fn sync_flushes_where_the_machine_is_not_coherent_and_only_there() {
     for (spec, flushes) in [(Spec::coherent(), 0), (Spec::not_coherent(false), 128)] {
         let mut machine = Machine::new(spec);
         machine.domain.sync(Buffer::new(AT, PAGE), Permission::Read, Turn::Device).unwrap();
-        assert_eq!((machine.bus(Kind::Flush), machine.bus(Kind::Purge)), (flushes, 0));
+        assert_eq!((machine.bus(TransactionKind::Flush), machine.bus(TransactionKind::Purge)), (flushes, 0));
     }
 }
 
@@ -648,7 +655,7 @@ fn ranges_are_purged_by_writing_their_entry_and_sequential_pages_by_a_command_th
 
 #[test]
 fn what_is_unmapped_and_not_purged_is_still_reached_and_after_either_purge_is_not() {
-    for command in [Command::Purge { at: Iova(0) }, Command::Invalidate { chain_id: 0 }] {
+    for command in [TlbCommand::Purge { at: Iova(0) }, TlbCommand::Invalidate { chain_id: 0 }] {
         let mut machine = Machine::with_old_bytes(Spec::coherent());
         let mapping = machine.map(AT, PAGE, Hints::NONE);
         assert_eq!(mapping.iova(), Iova(0));
@@ -671,8 +678,8 @@ fn a_purge_is_done_when_the_transaction_that_uses_the_translation_is() {
     let board = machine.board();
     let written = board.ask(Request::DeviceWrite { device: 0, at: mapping.iova(), data: vec![9; 4] }).unwrap();
     until_held(board);
-    let command = Command::Purge { at: mapping.iova() };
-    let purged = board.ask(Request::Command { processor: 0, command }).unwrap();
+    let command = TlbCommand::Purge { at: mapping.iova() };
+    let purged = board.ask(Request::TlbCommand { processor: 0, command }).unwrap();
     let (purged, written) = (board.wait(purged).unwrap(), board.wait(written).unwrap());
     assert!(purged.at > written.at, "{purged:?} before {written:?}");
     assert_eq!((board.counts().held_up, board.adapter().tlb().valid()), (1, 0));
@@ -705,7 +712,7 @@ fn a_structure_that_is_flushed_by_its_driver_survives_a_fast_half_line_write() {
             machine.domain.flush_lines(Buffer::new(AT, 32)).unwrap();
         }
         machine.board().device_write(0, mapping.iova(), &[0xe3; 16]).unwrap();
-        assert_eq!(machine.bus(Kind::WritePurge(16)), 1);
+        assert_eq!(machine.bus(TransactionKind::WritePurge(16)), 1);
         let seen = machine.load(1, AT);
         assert_eq!((&seen[..16], &seen[16..]), (&[0xe3; 16][..], &[other_half; 16][..]), "flushed: {flushes}");
     }

@@ -5,10 +5,8 @@
 //! It is what the question `coherence_cost` asks the price of, and H2 of the HP 9000 J/K class: without coherence software
 //! flushes before what goes out and purges before what comes in, and after it, too, where processors prefetch.
 
+use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{Buffer, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Space, Turn};
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::Spec;
-use lanemark_sim::part::bus::Kind;
 use lanemark_units::{HostVirt, Ticks};
 
 const LINE: usize = 32;
@@ -358,8 +356,9 @@ fn what_went_out_needs_nothing_after_it() {
 fn a_coherent_machine_flushes_and_purges_nothing_and_another_each_line_that_is_due() {
     let cared = |coherent, prefetches| {
         let case = Case { coherent, prefetches, held: Held::Dirty, meanwhile: Meanwhile::Nothing };
-        let count =
-            |machine: &Machine| [Kind::Flush, Kind::Purge].map(|kind| machine.domain.backend().bus().count(kind));
+        let count = |machine: &Machine| {
+            [TransactionKind::Flush, TransactionKind::Purge].map(|kind| machine.domain.backend().bus().count(kind))
+        };
         let mut machine = Machine::new(case, Way::Flushed, None);
         let first = count(&machine);
         assert!(machine.outward());

@@ -126,7 +126,7 @@ fn transfers(op: &Op) -> Vec<Transfer> {
 /// The bytes at both ends of a transfer, as far as its window goes.
 fn bytes(machine: &mut SimulatedMachine, platform: &Platform, transfer: &Transfer) -> Vec<Vec<u8>> {
     let Transfer { window, .. } = transfer;
-    let read = |memory: &mut lanemark_sim::part::memory::Memory, offset: u64| {
+    let read = |memory: &mut lanemark_engine::Memory, offset: u64| {
         let mut all = vec![0; window.len.max(transfer.bytes) as usize + 64];
         memory.read(offset, &mut all);
         all

@@ -5,13 +5,13 @@
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
+use lanemark_config_space::ConfigWrite;
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
 use lanemark_record::recovery::StepKind;
 use lanemark_record::{CacheState, Socket};
-use lanemark_sim::ConfigWrite;
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 

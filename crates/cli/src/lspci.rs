@@ -4,7 +4,7 @@ use crate::args::LspciArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::target::Changes;
-use lanemark_sim::config_space::{functions, lspci_text};
+use lanemark_config_space::{functions, lspci_text};
 use std::path::Path;
 
 /// `lanemark lspci`

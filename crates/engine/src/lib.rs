@@ -2,7 +2,8 @@
 //!
 //! The crate answers one question: which event is next? A simulation is a set of *ports*. Each port knows when
 //! its next event is due and has one entry in the [`Schedule`]. Items that travel with a constant latency are
-//! queued in a [`Wire`], which is a sorted FIFO. Bytes are stored in a [`Slab`]. There is no closure and no
+//! queued in a [`Wire`], which is a sorted FIFO. Bytes are stored in a
+//! [`Slab`] while they travel and in a [`Memory`] where they arrive. There is no closure and no
 //! allocation per event.
 //!
 //! The engine has no PCIe: it depends on `units` only, so it cannot import one. It does not run anything by
@@ -13,11 +14,13 @@
 
 #![forbid(unsafe_code)]
 
+mod memory;
 mod schedule;
 mod slab;
 mod visitor;
 mod wire;
 
+pub use memory::{Memory, first_byte};
 pub use schedule::Schedule;
 pub use slab::{Slab, Slot};
 pub use visitor::Visitor;

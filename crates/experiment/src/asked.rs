@@ -2,11 +2,12 @@
 
 use crate::figure::{Ask, Wanted};
 use lanemark_bench::{Axes, Case, Cores, Effort, Question, Through, ask, question};
+use lanemark_config_space::{ConfigWrite, NoConfigWrite, setpci};
 use lanemark_machine::{Facts, LineSource, Machine};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Answer, Detail, Reach, Runs, Summary};
-use lanemark_sim::{ConfigWrite, NoConfigWrite, SimulatedMachine, setpci};
+use lanemark_sim::SimulatedMachine;
 
 /// What came out, in the figure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! The rule that peers may exchange larger payloads than the root complex takes, once every port between them is told.
 
+use lanemark_config_space::{ConfigWrite, WrittenCapability, functions, setpci};
 use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{LinkEnds, Platform};
-use lanemark_sim::config_space::functions;
-use lanemark_sim::{Board, ConfigWrite, SimulatedMachine, WrittenCapability, setpci};
+use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::Ticks;
 use lanemark_wire::config::{Reading, Spot, pcie::PCI_EXPRESS};
 

@@ -11,9 +11,9 @@
 //! Source: PCI Express Base Specification 6.0, sections 6.2.4 to 6.2.6 (which errors are reported), 7.5.3.4 (Device Control).
 
 use crate::board::{Board, BoardError};
-use crate::config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
 use crate::noticed::Noticed;
 use crate::tlp::TlpKind;
+use lanemark_config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
 use lanemark_platform::{Platform, RegionKind};
 use lanemark_units::Ticks;
 use lanemark_wire::FunctionId;

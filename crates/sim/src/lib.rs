@@ -11,24 +11,18 @@
 mod board;
 mod bus_tree;
 mod callers;
-pub mod coherent_board;
-pub mod config_space;
 mod header;
-mod kernels;
 mod machine;
 mod noticed;
 mod observer;
 pub mod part;
 mod ports;
-mod setpci;
 mod steady;
 mod tlp;
 mod topology;
 
 pub use board::{Board, BoardError, Crossing, CutOff, Invalidating, OUTSIDE, Withheld};
 pub use bus_tree::{BusTree, BusTreeError, Loaded, Reported};
-pub use coherent_board::CoherentBoard;
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;
-pub use setpci::{ConfigWrite, NoConfigWrite, SetpciError, WrittenCapability, setpci};
 pub use tlp::{AddressType, Flaw, Tlp, TlpKind, span};

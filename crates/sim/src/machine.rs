@@ -14,11 +14,11 @@ use self::failure::Before;
 use self::laps::{Laps, LeftOut};
 use crate::board::{Board, BoardError, Carried};
 use crate::callers::Callers;
-use crate::config_space::LoggedError;
 use crate::part::dma_engine::DmaEngine;
 use crate::part::link::Crossed;
 use crate::part::program::stored_bytes;
 use crate::steady::Search;
+use lanemark_config_space::LoggedError;
 use lanemark_machine::{
     BytesMoved, Cause, Concurrent, Confirmed, Direction, DmaCall, Facts, InjectedFault, Lane, LinkUse, Machine,
     MachineError, OnChannels, Op, Order, Partner, Pattern, Placement, Plan, Region, Sample, Samples, Span, Steady,

@@ -2,12 +2,12 @@
 
 mod stage;
 
+use lanemark_engine::first_byte;
 use lanemark_machine::{
     BusError, Completion, Descriptors, Direction, DmaCall, Machine, MachineError, Op, Partner, Pattern, Plan, Samples,
     Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::part::memory::first_byte;
 use lanemark_sim::part::program::stored_bytes;
 use lanemark_sim::{Board, SimulatedMachine, Tlp};
 use lanemark_units::{MemoryType, Ticks};

@@ -1,12 +1,10 @@
 //! A coherent board, who lends its memory, and the device it is lent to.
 
 use super::told;
+use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{
     Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Turn,
 };
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::Spec;
-use lanemark_sim::part::bus::Kind;
 use lanemark_units::{HostVirt, Iova, Ticks};
 
 /// Nothing here takes the library's time.
@@ -98,7 +96,7 @@ impl MappedBoard {
     }
 
     /// Transactions of this kind on the processors' bus.
-    pub fn on_bus(&self, kind: Kind) -> u64 {
+    pub fn on_bus(&self, kind: TransactionKind) -> u64 {
         self.domain.backend().bus().count(kind)
     }
 

@@ -3,13 +3,8 @@
 use super::mapped_board::{AT, LINE, MappedBoard, NEW, NOW, OLD, PAGE, after, behind};
 use super::told;
 use crate::rules::hold;
+use lanemark_coherent::{CoherentBoard, Forbidden, LineState, NoAccess, Request, Spec, TlbCommand, TransactionKind};
 use lanemark_dma::{AccessOrder, Buffer, Hints, MapRequest, Permission, Trouble, Turn};
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::{NoAccess, Request, Spec};
-use lanemark_sim::part::adapter_tlb::Command;
-use lanemark_sim::part::bus::Kind;
-use lanemark_sim::part::io_adapter::Forbidden;
-use lanemark_sim::part::processor_cache::LineState;
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
 type Seen = Result<String, String>;
@@ -115,7 +110,7 @@ pub fn with_coherence_nothing_is_flushed() -> Seen {
     spec.processor.prefetches = true;
     let mut machine = MappedBoard::of(spec)?;
     let mapping = machine.map(AT, PAGE, Hints::NONE)?;
-    let cared = |machine: &MappedBoard| machine.on_bus(Kind::Flush) + machine.on_bus(Kind::Purge);
+    let cared = |machine: &MappedBoard| machine.on_bus(TransactionKind::Flush) + machine.on_bus(TransactionKind::Purge);
     let before = cared(&machine);
     machine.store(1, AT, &NEW)?;
     machine.sync(AT, PAGE, Permission::Read, Turn::Device)?;
@@ -135,10 +130,10 @@ pub fn with_coherence_nothing_is_flushed() -> Seen {
 pub fn a_page_is_one_miss_of_the_tlb() -> Seen {
     let mut machine = MappedBoard::coherent()?;
     let mapping = machine.map(AT, PAGE, Hints::NO_PREFETCH)?;
-    let reads = machine.on_bus(Kind::Read(32));
+    let reads = machine.on_bus(TransactionKind::Read(32));
     let mut page = [0; PAGE as usize];
     machine.board().device_read(0, mapping.iova(), &mut page).map_err(told)?;
-    let (tlb, reads) = (machine.tlb(), machine.on_bus(Kind::Read(32)) - reads);
+    let (tlb, reads) = (machine.tlb(), machine.on_bus(TransactionKind::Read(32)) - reads);
     let words = format!("a page is {} accesses and {} miss, which is one read of memory", tlb.0 + tlb.1, tlb.1);
     hold((tlb, reads) == ((127, 1), 129), words)
 }
@@ -172,7 +167,7 @@ pub fn half_line_writes_are_fast_or_safe() -> Seen {
         let mut machine = MappedBoard::half_lines()?;
         let mapping = machine.map(AT, PAGE, hints)?;
         machine.store(1, AT, &[0x77; LINE])?;
-        let kinds = [Kind::WritePurge(16), Kind::ReadPrivate(32), Kind::Write(32)];
+        let kinds = [TransactionKind::WritePurge(16), TransactionKind::ReadPrivate(32), TransactionKind::Write(32)];
         let before = kinds.map(|kind| machine.on_bus(kind));
         machine.device_write(mapping.iova(), &[NEW[0]; 16])?;
         let mut made = kinds.map(|kind| machine.on_bus(kind));
@@ -261,9 +256,9 @@ pub fn sync_flushes_only_without_coherence() -> Seen {
     let mut flushed = [0; 2];
     for (flushed, spec) in flushed.iter_mut().zip([Spec::coherent(), Spec::not_coherent(false)]) {
         let mut machine = MappedBoard::of(spec)?;
-        let before = machine.on_bus(Kind::Flush);
+        let before = machine.on_bus(TransactionKind::Flush);
         machine.sync(AT, PAGE, Permission::Read, Turn::Device)?;
-        *flushed = machine.on_bus(Kind::Flush) - before;
+        *flushed = machine.on_bus(TransactionKind::Flush) - before;
     }
     hold(flushed == [0, 128], format!("a page: {} flushes with coherence, {} without", flushed[0], flushed[1]))
 }
@@ -388,7 +383,7 @@ pub fn the_directory_is_2_to_the_k_and_a_purge_is_needed() -> Seen {
     // The entry alone, as a processor stores it.
     machine.store(1, HostVirt(directory.0 + mapping.iova().0 / PAGE * 8), &[0; 8])?;
     let reached = machine.device_read(mapping.iova())? == OLD;
-    machine.board().command(0, Command::Purge { at: mapping.iova() }).map_err(told)?;
+    machine.board().command(0, TlbCommand::Purge { at: mapping.iova() }).map_err(told)?;
     let faults = matches!(machine.board().device_read(0, mapping.iova(), &mut [0; 4]), Err(NoAccess::Fault(_)));
     hold(
         reached && faults,
@@ -403,7 +398,12 @@ pub fn memory_takes_no_write_below_half_a_line() -> Seen {
         let mapping = machine.map(AT, PAGE, Hints::NONE)?;
         machine.store(1, AT, &[0x77; LINE])?;
         machine.device_write(behind(mapping.iova(), 8), &NEW[..bytes])?;
-        let short = [Kind::Write(4), Kind::Write(8), Kind::WritePurge(4), Kind::WritePurge(8)];
+        let short = [
+            TransactionKind::Write(4),
+            TransactionKind::Write(8),
+            TransactionKind::WritePurge(4),
+            TransactionKind::WritePurge(8),
+        ];
         let line = machine.load(1, AT)?;
         let merged = line[8..8 + bytes] == NEW[..bytes] && line[8 + bytes..].iter().all(|byte| *byte == 0x77);
         let none = short.iter().all(|kind| machine.on_bus(*kind) == 0);

@@ -1,8 +1,8 @@
 //! Streams of devices through an I/O TLB: how often it misses, by who hands out the addresses.
 
 use super::told;
+use lanemark_coherent::{AdapterTlb, AdapterTlbSpec, PAGE_BYTES, PageEntry, TlbCommand};
 use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
-use lanemark_sim::part::adapter_tlb::{self, AdapterTlb, Command, PAGE_BYTES, PageEntry};
 use lanemark_sim::part::iotlb::{self, Iotlb};
 use lanemark_units::{HostPhys, Iova};
 
@@ -93,7 +93,7 @@ impl Tlb {
     /// The page is unmapped.
     fn purge(&mut self, at: Iova) {
         match self {
-            Tlb::Adapter(tlb) => tlb.command(Command::Purge { at }),
+            Tlb::Adapter(tlb) => tlb.command(TlbCommand::Purge { at }),
             Tlb::Sets(tlb) => tlb.leave(at.0 / PAGE_BYTES),
         }
     }
@@ -170,7 +170,7 @@ pub fn counted(load: Load, scheme: Scheme) -> Result<Option<Found>, String> {
 fn tlb(scheme: Scheme) -> Tlb {
     match scheme {
         Scheme::Magazines(spec) => Tlb::Sets(Iotlb::new(spec)),
-        _ => Tlb::Adapter(AdapterTlb::new(adapter_tlb::Spec {
+        _ => Tlb::Adapter(AdapterTlb::new(AdapterTlbSpec {
             entries: ENTRIES,
             chain_bits: ENTRIES.trailing_zeros(),
             block_bits: BLOCK_BITS,

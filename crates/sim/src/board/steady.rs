@@ -3,10 +3,10 @@
 use super::{Board, Direction, End, Root};
 use crate::part::dma_engine::DmaEngine;
 use crate::part::endpoint::Kind;
-use crate::part::memory::Memory;
 use crate::part::program::stored_bytes;
 use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Memory;
 use lanemark_engine::Slab;
 use lanemark_machine::{Unsteady, Verb};
 use lanemark_platform::OrderingChoice;

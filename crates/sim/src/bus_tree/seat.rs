@@ -1,6 +1,6 @@
 //! One function of a bus tree.
 
-use crate::config_space::SimulatedFunction;
+use lanemark_config_space::SimulatedFunction;
 use lanemark_wire::config::{CapabilityId, ConfigSpace};
 
 /// A function, whether the system knows it, and how firmware had set it up.

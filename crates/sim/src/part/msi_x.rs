@@ -5,9 +5,9 @@
 //!
 //! Source: PCI Express Base Specification 6.0, sections 6.1.4 and 7.7.2.
 
-use crate::part::memory::Memory;
 use crate::steady::Survey;
 use crate::tlp::Tlp;
+use lanemark_engine::Memory;
 use lanemark_platform::VectorTable;
 use std::ops::Range;
 

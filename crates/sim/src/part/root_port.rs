@@ -16,9 +16,9 @@
 
 use crate::part::credit::Cost;
 use crate::part::last_level_cache::LastLevelCache;
-use crate::part::memory::Memory;
 use crate::steady::Survey;
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
+use lanemark_engine::Memory;
 use lanemark_engine::{Slab, Slot, Wire};
 use lanemark_machine::Cause;
 use lanemark_platform::{Mailbox, Memory as Lent};

@@ -38,7 +38,7 @@ impl Spec {
     /// Bytes of the page directory: the bytes of an entry times 2^k.
     ///
     /// ```
-    /// use lanemark_sim::part::adapter_tlb::Spec;
+    /// use lanemark_coherent::AdapterTlbSpec;
     /// # use lanemark_units::HostPhys;
     /// let spec = Spec { entries: 256, chain_bits: 8, block_bits: 12, directory: HostPhys(0) };
     /// assert_eq!(spec.directory_bytes(), 8 << 20);
@@ -191,7 +191,7 @@ impl fmt::Debug for PageEntry {
 
 /// What software tells the TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum TlbCommand {
     /// Direct write: this entry is not valid any more, whatever it translates.
     Invalidate {
         /// Which.
@@ -241,11 +241,11 @@ impl AdapterTlb {
     }
 
     /// Software says this.
-    pub fn command(&mut self, command: Command) {
+    pub fn command(&mut self, command: TlbCommand) {
         let chain_id = match command {
-            Command::Invalidate { chain_id } => chain_id,
-            Command::Purge { at } if self.find(at).is_some() => self.spec.chain_id(at),
-            Command::Purge { .. } => return,
+            TlbCommand::Invalidate { chain_id } => chain_id,
+            TlbCommand::Purge { at } if self.find(at).is_some() => self.spec.chain_id(at),
+            TlbCommand::Purge { .. } => return,
         };
         if let Some(place) = self.entries.get_mut(chain_id as usize) {
             *place = None;
@@ -305,14 +305,14 @@ mod tests {
         let mut tlb = AdapterTlb::new(spec(8, 12));
         tlb.insert(one, entry(Hints::NONE));
         assert!(tlb.find(one).is_some() && tlb.find(other).is_none());
-        tlb.command(Command::Purge { at: other });
+        tlb.command(TlbCommand::Purge { at: other });
         assert_eq!(tlb.valid(), 1);
-        tlb.command(Command::Invalidate { chain_id: 2 });
+        tlb.command(TlbCommand::Invalidate { chain_id: 2 });
         assert_eq!(tlb.valid(), 1);
-        tlb.command(Command::Purge { at: one });
+        tlb.command(TlbCommand::Purge { at: one });
         assert_eq!(tlb.valid(), 0);
         tlb.insert(other, entry(Hints::NONE));
-        tlb.command(Command::Invalidate { chain_id: 1 });
+        tlb.command(TlbCommand::Invalidate { chain_id: 1 });
         assert_eq!(tlb.valid(), 0);
     }
 }

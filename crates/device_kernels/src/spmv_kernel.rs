@@ -9,8 +9,8 @@
 //! it has room for all of its words; the room of a burst is free when the last entry that needs it has used it. A row without entries is a step
 //! of its own.
 
-use crate::part::memory_port::MemoryPort;
-use crate::part::pipeline::{Pipeline, Spec};
+use crate::memory_port::MemoryPort;
+use crate::pipeline::{Pipeline, Spec};
 use lanemark_compute::{Array, Csr};
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
@@ -709,7 +709,7 @@ impl Pipeline for SpmvKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::part::{memory_port, pipeline};
+    use crate::{memory_port, pipeline};
     use lanemark_compute::PortWords;
 
     fn ns(ns: u64) -> Ticks {

@@ -1,7 +1,7 @@
 //! The registers of a simulated function, as the platform says them.
 
-use super::walk::Seat;
-use super::{VENDOR_ID, class_of, device_id_of};
+use crate::function::{VENDOR_ID, class_of, device_id_of};
+use crate::walk::Seat;
 use lanemark_platform::{MsiX, Platform};
 use lanemark_wire::config::aer::ADVANCED_ERROR_REPORTING as AER;
 use lanemark_wire::config::conventional::{MSI, MSI_X, POWER_MANAGEMENT};

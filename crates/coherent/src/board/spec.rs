@@ -1,9 +1,9 @@
 //! What a coherent board is made from.
 
-use crate::part::adapter_tlb::{self, PAGE_BYTES, PageEntry};
-use crate::part::bus::{self, MOST_LINE_BYTES};
-use crate::part::processor_cache::{self, Indexed};
-use crate::part::{bus::Line, io_adapter, processor};
+use crate::adapter_tlb::{self, PAGE_BYTES, PageEntry};
+use crate::bus::{self, MOST_LINE_BYTES};
+use crate::processor_cache::{self, Indexed};
+use crate::{bus::Line, io_adapter, processor};
 use lanemark_units::{HostPhys, Ticks};
 
 /// What never changes during a run.
@@ -118,7 +118,7 @@ impl Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coherent_board::CoherentBoard;
+    use crate::board::CoherentBoard;
 
     fn refused(change: impl FnOnce(&mut Spec)) -> Option<String> {
         let mut spec = Spec::coherent();

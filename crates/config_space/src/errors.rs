@@ -1,6 +1,6 @@
 //! What advanced error reporting of a function shows when a port has noticed errors.
 
-use super::SimulatedFunction;
+use crate::SimulatedFunction;
 use lanemark_wire::config::aer::ADVANCED_ERROR_REPORTING as AER;
 use lanemark_wire::config::{AerError, CapabilityId, ConfigSpace, Spot};
 
@@ -17,7 +17,7 @@ pub struct LoggedError {
 
 impl LoggedError {
     /// Adds one to those that were logged; a bit that is set already stays so.
-    pub(crate) fn log(self, so_far: &mut Vec<LoggedError>) {
+    pub fn log(self, so_far: &mut Vec<LoggedError>) {
         if !so_far.iter().any(|other| (&other.port, other.error) == (&self.port, self.error)) {
             so_far.push(self);
         }
@@ -33,7 +33,7 @@ const HEADER_LOG: [Spot; 4] = [
 
 impl SimulatedFunction {
     /// Sets the bits of these errors, the oldest first: pointer and header log are of the first that is not correctable.
-    pub(crate) fn show(&mut self, errors: &[LoggedError]) {
+    pub fn show(&mut self, errors: &[LoggedError]) {
         let mut is_first = true;
         for logged in errors {
             if logged.port != self.port {
@@ -56,7 +56,7 @@ impl SimulatedFunction {
     }
 
     /// Changes a register of advanced error reporting, if there is any.
-    pub(crate) fn change(&mut self, spot: Spot, to: impl FnOnce(u64) -> u64) {
+    pub fn change(&mut self, spot: Spot, to: impl FnOnce(u64) -> u64) {
         let space = ConfigSpace::new(&self.bytes);
         let Ok(capability) = space.capability(CapabilityId::ADVANCED_ERROR_REPORTING) else { return };
         let Ok(now) = capability.region().register(spot) else { return };

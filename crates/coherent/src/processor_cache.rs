@@ -7,7 +7,7 @@
 //! is known sooner. Whoever asks on the bus for a line of a virtually indexed cache must say its virtual
 //! index, too: with another one the cache looks in the wrong place, and finds nothing.
 
-use crate::part::bus::{Kind, Line, LineBytes, Response, Transaction};
+use crate::bus::{Line, LineBytes, Response, Transaction, TransactionKind};
 
 /// By which address lines are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,15 +136,15 @@ impl ProcessorCache {
         let Some(held) = self.held_mut(line) else { return Response::Ok };
         let copy = if held.state == LineState::Dirty { Response::Copy(held.data) } else { Response::Ok };
         match transaction.kind {
-            Kind::Read(_) => {
+            TransactionKind::Read(_) => {
                 held.state = LineState::Shared;
                 if copy == Response::Ok { Response::Shared } else { copy }
             }
-            Kind::ReadPrivate(_) | Kind::Flush => {
+            TransactionKind::ReadPrivate(_) | TransactionKind::Flush => {
                 self.invalidate(line);
                 copy
             }
-            Kind::Write(_) | Kind::WritePurge(_) | Kind::Purge => {
+            TransactionKind::Write(_) | TransactionKind::WritePurge(_) | TransactionKind::Purge => {
                 self.invalidate(line);
                 Response::Ok
             }
@@ -155,7 +155,7 @@ impl ProcessorCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::part::bus::MOST_LINE_BYTES;
+    use crate::bus::MOST_LINE_BYTES;
 
     const BYTES: LineBytes = [7; MOST_LINE_BYTES];
 
@@ -176,7 +176,7 @@ mod tests {
             [(Dirty, Response::Copy(BYTES)), (Private, Response::Shared), (Shared, Response::Shared)]
         {
             let (mut cache, line) = with(before);
-            assert_eq!(cache.snoop(&Transaction::of(Kind::Read(32), line)), response, "{before:?}");
+            assert_eq!(cache.snoop(&Transaction::of(TransactionKind::Read(32), line)), response, "{before:?}");
             assert_eq!(cache.state(line), Some(Shared), "{before:?}");
         }
     }
@@ -185,11 +185,11 @@ mod tests {
     fn whoever_wants_to_change_a_line_leaves_none_behind_and_only_what_is_kept_is_sent() {
         use LineState::{Dirty, Private, Shared};
         let kinds = [
-            (Kind::ReadPrivate(32), true),
-            (Kind::Flush, true),
-            (Kind::Purge, false),
-            (Kind::Write(32), false),
-            (Kind::WritePurge(16), false),
+            (TransactionKind::ReadPrivate(32), true),
+            (TransactionKind::Flush, true),
+            (TransactionKind::Purge, false),
+            (TransactionKind::Write(32), false),
+            (TransactionKind::WritePurge(16), false),
         ];
         for (kind, is_sent) in kinds {
             for before in [Shared, Private, Dirty] {
@@ -217,7 +217,7 @@ mod tests {
         let (mut cache, line) = with(LineState::Dirty);
         let other = Line::new(0x9020, 0x1020);
         assert_eq!((cache.in_the_way(line), cache.in_the_way(other)), (None, Some((line, BYTES))));
-        cache.snoop(&Transaction::of(Kind::Read(32), line));
+        cache.snoop(&Transaction::of(TransactionKind::Read(32), line));
         assert_eq!(cache.in_the_way(other), None);
     }
 }

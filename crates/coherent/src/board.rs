@@ -1,37 +1,4 @@
-//! A board on which processors, memory and an I/O adapter share a bus, and caches and devices see the same bytes.
-//!
-//! ```text
-//!  processor, cache --+
-//!  processor, cache --+== processor bus ==+-- memory, with the I/O page directory in it
-//!                                         +-- I/O adapter == I/O bus == devices
-//! ```
-//!
-//! It is driven by [`CoherentBoard::ask`], [`CoherentBoard::run_until`] and [`CoherentBoard::next_at`], or by one call that
-//! does all of that for one access: [`CoherentBoard::load`], [`CoherentBoard::device_write`] and the like. Bytes are real:
-//! what is stale shows in what is read, and a processor can go past the caches
-//! ([`CoherentBoard::load_uncached`]). It is also a [`Backend`](lanemark_dma::Backend) of
-//! [`Domain`](lanemark_dma::Domain), which programs its page directory by the stores of a processor (`lending.rs`).
-//!
-//! ```
-//! use lanemark_dma::{Buffer, Domain, Invalidation, MapUnmap, Permission, Ranges, Space, Turn};
-//! use lanemark_sim::coherent_board::{CoherentBoard, Spec};
-//! use lanemark_units::{HostVirt, Ticks};
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let board = CoherentBoard::new(Spec::coherent())?;
-//! let ranges = Ranges::new(Space::of_device(32)?)?.over_entries(256)?;
-//! let mut domain = Domain::new("disks", ranges, board, Invalidation::Strict)?;
-//! let disk = domain.attach("disk 0")?;
-//!
-//! domain.backend_mut().store(1, HostVirt(0x5000), b"a line of processor 1, not written")?;
-//! let buffer = Buffer::new(HostVirt(0x5000), 64);
-//! let mapping = domain.map(&mut buffer.clone(), MapUnmap::new(disk, Permission::Read), Ticks::ZERO)?;
-//! let mut seen = [0; 64];
-//! domain.backend_mut().device_read(0, mapping.iova(), &mut seen)?;
-//! assert_eq!(&seen[..34], b"a line of processor 1, not written");
-//! domain.unmap(mapping, Ticks::ZERO)?;
-//! # Ok(())
-//! # }
-//! ```
+//! The coherent board: processors, memory and an I/O adapter around a bus, driven by events.
 
 mod access;
 mod mapping;
@@ -40,11 +7,11 @@ mod spec;
 pub use access::{Answer, NoAccess, Request, Ticket};
 pub use spec::{NoBoard, Spec};
 
-use crate::part::adapter_tlb::PAGE_BYTES;
-use crate::part::bus::{Bus, Kind, Line, LineBytes, MOST_LINE_BYTES, Response, Transaction};
-use crate::part::io_adapter::{Ended, Fault, IoAdapter};
-use crate::part::memory::Memory;
-use crate::part::processor::{Done, Granted, Processor, Want};
+use crate::adapter_tlb::PAGE_BYTES;
+use crate::bus::{Bus, Line, LineBytes, MOST_LINE_BYTES, Response, Transaction, TransactionKind};
+use crate::io_adapter::{Ended, Fault, IoAdapter};
+use crate::processor::{Done, Granted, Processor, Want};
+use lanemark_engine::Memory;
 use lanemark_engine::Schedule;
 use lanemark_units::{HostPhys, HostVirt, Ticks};
 use std::collections::{BTreeMap, VecDeque};
@@ -275,7 +242,7 @@ impl CoherentBoard {
             return Granted { data, is_shared: false, at: end };
         }
         let (mut copy, mut is_shared) = (None, false);
-        let is_for_all = matches!(kind, Kind::Flush | Kind::Purge);
+        let is_for_all = matches!(kind, TransactionKind::Flush | TransactionKind::Purge);
         let snooping = self.processors.iter_mut().enumerate().filter(|(number, _)| is_for_all || *number != master);
         for (_, processor) in snooping.filter(|_| coherent) {
             match processor.cache_mut().snoop(transaction) {
@@ -290,12 +257,12 @@ impl CoherentBoard {
             self.memory.write(line.physical, self.whole(&data));
         }
         match kind {
-            Kind::Write(bytes) | Kind::WritePurge(bytes) => {
+            TransactionKind::Write(bytes) | TransactionKind::WritePurge(bytes) => {
                 self.memory.write(line.physical + at as u64, &data[at..at + bytes as usize]);
                 Granted { data, is_shared, at: end }
             }
-            Kind::Flush | Kind::Purge => Granted { data, is_shared, at: end },
-            Kind::Read(_) | Kind::ReadPrivate(_) => {
+            TransactionKind::Flush | TransactionKind::Purge => Granted { data, is_shared, at: end },
+            TransactionKind::Read(_) | TransactionKind::ReadPrivate(_) => {
                 let latency = if copy.is_some() { self.spec.copy } else { self.spec.memory_read };
                 Granted { data: self.memory_line(line), is_shared, at: end + latency }
             }

@@ -21,9 +21,9 @@
 //! While a line is here to be changed, a processor that asks for it waits for its response until it is written; the
 //! response is `COH_OK` then. The other line, which was prefetched for a device that reads, is not watched at all.
 
-use crate::part::adapter_tlb::{self, AdapterTlb, Command, PAGE_BYTES, PageEntry};
-use crate::part::bus::{Bus, Kind, Line, LineBytes, MOST_LINE_BYTES, Transaction};
-use crate::part::processor::{Granted, Want};
+use crate::adapter_tlb::{self, AdapterTlb, PAGE_BYTES, PageEntry, TlbCommand};
+use crate::bus::{Bus, Line, LineBytes, MOST_LINE_BYTES, Transaction, TransactionKind};
+use crate::processor::{Granted, Want};
 use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
 use std::fmt;
@@ -225,7 +225,7 @@ impl IoAdapter {
     }
 
     /// Software says this. What was fetched ahead by a translation goes with it.
-    pub fn command(&mut self, command: Command) {
+    pub fn command(&mut self, command: TlbCommand) {
         self.tlb.command(command);
         self.ahead = None;
     }
@@ -257,7 +257,7 @@ impl IoAdapter {
         Some(Line::new(entry, entry))
     }
 
-    fn on_bus(&self, kind: Kind, line: Line) -> Transaction {
+    fn on_bus(&self, kind: TransactionKind, line: Line) -> Transaction {
         Transaction { coherent: self.spec.coherent, ..Transaction::of(kind, line) }
     }
 
@@ -284,9 +284,12 @@ impl IoAdapter {
                     }
                 }
                 Phase::Merged(line, data) => {
-                    return Want::Bus(Transaction { data, ..self.on_bus(Kind::Write(self.spec.line_bytes), line) });
+                    return Want::Bus(Transaction {
+                        data,
+                        ..self.on_bus(TransactionKind::Write(self.spec.line_bytes), line)
+                    });
                 }
-                Phase::Ahead(line) => return Want::Bus(self.on_bus(Kind::Read(self.spec.line_bytes), line)),
+                Phase::Ahead(line) => return Want::Bus(self.on_bus(TransactionKind::Read(self.spec.line_bytes), line)),
             }
         }
     }
@@ -300,7 +303,7 @@ impl IoAdapter {
         self.device = device;
         let Some((_, bytes)) = self.transaction() else { return false };
         let is_write = self.queues[device].front().is_some_and(|transfer| transfer.is_write);
-        let kind = if is_write { Kind::Write(bytes as u64) } else { Kind::Read(bytes as u64) };
+        let kind = if is_write { TransactionKind::Write(bytes as u64) } else { TransactionKind::Read(bytes as u64) };
         self.busy = self.io_bus.grant(now, kind) + self.spec.lookup;
         self.phase = Phase::Translate;
         true
@@ -314,7 +317,7 @@ impl IoAdapter {
             return None;
         };
         let Some(entry) = self.tlb.find(at) else {
-            return Some(self.on_bus(Kind::Read(self.spec.line_bytes), line));
+            return Some(self.on_bus(TransactionKind::Read(self.spec.line_bytes), line));
         };
         self.counts.hits += 1;
         self.phase = Phase::Access(entry);
@@ -334,7 +337,7 @@ impl IoAdapter {
         let line_bytes = self.spec.line_bytes;
         if !transfer.is_write {
             let Some((_, data)) = self.ahead.filter(|(physical, _)| *physical == line.physical) else {
-                return Some(self.on_bus(Kind::Read(line_bytes), line));
+                return Some(self.on_bus(TransactionKind::Read(line_bytes), line));
             };
             self.counts.ahead += 1;
             self.read(now, entry, &data, ended);
@@ -342,10 +345,10 @@ impl IoAdapter {
         }
         let half = line_bytes / 2;
         let kind = match bytes as u64 {
-            whole if whole == line_bytes => Kind::Write(line_bytes),
-            part if part == half && !entry.is_safe() && self.spec.coherent => Kind::WritePurge(half),
-            part if part == half && !entry.is_safe() => Kind::Write(half),
-            _ => Kind::ReadPrivate(line_bytes),
+            whole if whole == line_bytes => TransactionKind::Write(line_bytes),
+            part if part == half && !entry.is_safe() && self.spec.coherent => TransactionKind::WritePurge(half),
+            part if part == half && !entry.is_safe() => TransactionKind::Write(half),
+            _ => TransactionKind::ReadPrivate(line_bytes),
         };
         let mut data = [0; MOST_LINE_BYTES];
         data[first..first + bytes].copy_from_slice(&transfer.data[transfer.done..transfer.done + bytes]);
@@ -357,8 +360,8 @@ impl IoAdapter {
         self.busy = granted.at;
         match (self.phase, transaction.kind) {
             (Phase::Translate, _) => self.learn(transaction.line, granted, ended),
-            (Phase::Access(entry), Kind::Read(_)) => self.read(granted.at, entry, &granted.data, ended),
-            (Phase::Access(_), Kind::ReadPrivate(_)) => {
+            (Phase::Access(entry), TransactionKind::Read(_)) => self.read(granted.at, entry, &granted.data, ended),
+            (Phase::Access(_), TransactionKind::ReadPrivate(_)) => {
                 let Some((_, bytes)) = self.transaction() else { return };
                 let (mut line, part) = (granted.data, transaction.at..transaction.at + bytes);
                 line[part.clone()].copy_from_slice(&transaction.data[part]);

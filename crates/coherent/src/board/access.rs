@@ -1,10 +1,10 @@
 //! What processors and devices are asked to do on a coherent board, and what they answer.
 
 use super::CoherentBoard;
-use crate::part::adapter_tlb::{Command, PAGE_BYTES, PageEntry};
-use crate::part::bus::{Line, MOST_LINE_BYTES};
-use crate::part::io_adapter::{Fault, LEAST_BYTES};
-use crate::part::processor::{Act, MOST_UNCACHED_BYTES};
+use crate::adapter_tlb::{PAGE_BYTES, PageEntry, TlbCommand};
+use crate::bus::{Line, MOST_LINE_BYTES};
+use crate::io_adapter::{Fault, LEAST_BYTES};
+use crate::processor::{Act, MOST_UNCACHED_BYTES};
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
 /// What somebody is to do. Each of them does one thing after the other, as it is asked.
@@ -66,11 +66,11 @@ pub enum Request {
         at: HostVirt,
     },
     /// A processor tells the I/O TLB something.
-    Command {
+    TlbCommand {
         /// Which processor.
         processor: usize,
         /// What.
-        command: Command,
+        command: TlbCommand,
     },
     /// A device reads words; they are the answer.
     DeviceRead {
@@ -256,7 +256,7 @@ impl CoherentBoard {
                 line[first..first + len].copy_from_slice(&data);
                 (processor, at, Act::StoreUncached { at: first, len, data: line })
             }
-            Request::Command { processor, command } => (processor, HostVirt(0), Act::Command(command)),
+            Request::TlbCommand { processor, command } => (processor, HostVirt(0), Act::TlbCommand(command)),
             Request::DeviceRead { device, at, len_bytes } => {
                 self.device_may(device, at, len_bytes)?;
                 return Ok(self.begin(device, at, false, vec![0; len_bytes]));
@@ -491,8 +491,8 @@ impl CoherentBoard {
     ///
     /// # Errors
     /// [`NoAccess`].
-    pub fn command(&mut self, processor: usize, command: Command) -> Result<Ticks, NoAccess> {
-        Ok(self.at_once(Request::Command { processor, command })?.0)
+    pub fn command(&mut self, processor: usize, command: TlbCommand) -> Result<Ticks, NoAccess> {
+        Ok(self.at_once(Request::TlbCommand { processor, command })?.0)
     }
 }
 
@@ -511,8 +511,8 @@ fn numbers(at: HostVirt, len_bytes: usize) -> Vec<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coherent_board::Spec;
-    use crate::part::bus::Kind;
+    use crate::board::Spec;
+    use crate::bus::TransactionKind;
 
     const AT: HostVirt = HostVirt(0x2_5000);
 
@@ -537,7 +537,7 @@ mod tests {
         board.flush(0, AT, 32).unwrap();
         board.load_uncached(0, AT, &mut seen).unwrap();
         assert_eq!(seen, [1; 32], "and writes it over what went past");
-        assert_eq!([Kind::Read(8), Kind::Write(8)].map(|kind| board.bus().count(kind)), [8, 4]);
+        assert_eq!([TransactionKind::Read(8), TransactionKind::Write(8)].map(|kind| board.bus().count(kind)), [8, 4]);
     }
 
     #[test]

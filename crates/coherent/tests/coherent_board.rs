@@ -1,12 +1,9 @@
 //! The coherent board against plain memory: whatever processors and devices do, each sees what was written last.
 
+use lanemark_coherent::{CoherentBoard, Indexed, NoAccess, Request, Spec, TransactionKind};
 use lanemark_dma::{
     Backend, Buffer, Coherence, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Space, Stale,
 };
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::{NoAccess, Request, Spec};
-use lanemark_sim::part::bus::Kind;
-use lanemark_sim::part::processor_cache::Indexed;
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
 const NOW: Ticks = Ticks::ZERO;
@@ -143,7 +140,7 @@ fn a_bus_of_more_bytes_a_cycle_takes_less_time_and_a_hit_takes_none_of_it() {
         spec.bus.cycle_bytes = bytes;
         let mut board = CoherentBoard::new(small(spec)).unwrap();
         let took = [(); 2].map(|()| board.load(0, HostVirt(AT), &mut [0; 32]).unwrap());
-        (took, board.bus().count(Kind::Read(32)))
+        (took, board.bus().count(TransactionKind::Read(32)))
     };
     // Arbitration, address, data; then memory.
     let times = |bus: u64| [Ticks::whole_ns(bus + 150), Ticks::whole_ns(10)];

@@ -3,7 +3,7 @@
 //! Of all registers two are simulated as more than bytes: `Max_Payload_Size` in Device Control, and P2P Request Redirect in
 //! ACS Control. A write to anything else is refused, so that nobody believes that it did something.
 
-use crate::config_space::functions;
+use crate::functions;
 use lanemark_platform::{Origin, Platform};
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::isolation::ACCESS_CONTROL;
@@ -38,11 +38,11 @@ impl WrittenCapability {
 /// mask behind the colon leaves out stay as they are, and without a mask all are written.
 ///
 /// ```
-/// let write: lanemark_sim::ConfigWrite = "04:00.0+CAP_EXP+8.w=20:e0".parse()?;
+/// let write: lanemark_config_space::ConfigWrite = "04:00.0+CAP_EXP+8.w=20:e0".parse()?;
 /// assert_eq!((write.offset, write.value, write.mask), (8, 0x20, 0xe0));
 /// assert_eq!(write.to_string(), "04:00.0+CAP_EXP+8.w=0020:00e0");
-/// assert!("04:00.0+CAP_EXP+8=20".parse::<lanemark_sim::ConfigWrite>().is_err()); // how wide?
-/// # Ok::<(), lanemark_sim::NoConfigWrite>(())
+/// assert!("04:00.0+CAP_EXP+8=20".parse::<lanemark_config_space::ConfigWrite>().is_err()); // how wide?
+/// # Ok::<(), lanemark_config_space::NoConfigWrite>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConfigWrite {
@@ -129,11 +129,11 @@ const REDIRECT: Spot = Spot::of(&ACCESS_CONTROL, "ACSCtl", "ReqRedir");
 ///
 /// ```
 /// let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
-/// let written = lanemark_sim::setpci(&rosta, &["05:00.0+CAP_EXP+8.w=20:e0".parse().unwrap()])?;
+/// let written = lanemark_config_space::setpci(&rosta, &["05:00.0+CAP_EXP+8.w=20:e0".parse().unwrap()])?;
 /// assert_eq!(written.mps_bytes_of("fpga0"), 256);
 /// // Every port supports 128 B; the root port of this machine no more.
-/// assert!(lanemark_sim::setpci(&rosta, &["00:01.0+CAP_EXP+8.w=20:e0".parse().unwrap()]).is_err());
-/// # Ok::<(), lanemark_sim::SetpciError>(())
+/// assert!(lanemark_config_space::setpci(&rosta, &["00:01.0+CAP_EXP+8.w=20:e0".parse().unwrap()]).is_err());
+/// # Ok::<(), lanemark_config_space::SetpciError>(())
 /// ```
 ///
 /// # Errors

@@ -3,10 +3,10 @@
 //! While they run nothing else touches their ports, so each unit's next request is known from those before it, and no event is needed
 //! for a word: the end of all of them is one.
 
-use crate::part::memory_port::{MemoryPort, Spec as PortSpec};
-use crate::part::pipeline::{Spec, run};
-use crate::part::spmv_kernel::SpmvKernel;
-use crate::part::stream_kernel::StreamKernel;
+use crate::memory_port::{MemoryPort, Spec as PortSpec};
+use crate::pipeline::{Spec, run};
+use crate::spmv_kernel::SpmvKernel;
+use crate::stream_kernel::StreamKernel;
 use lanemark_compute::{Array, Spmv, StreamCopy, Work};
 use lanemark_platform::{DeviceMemory, Kernel};
 use lanemark_units::Ticks;

@@ -4,9 +4,9 @@
 //! do not look at what the adapter does, each store is followed by a flush.
 
 use super::{CoherentBoard, NoAccess};
-use crate::part::adapter_tlb::{Command, PAGE_BYTES, PageEntry};
-use crate::part::bus::{Line, MOST_LINE_BYTES};
-use crate::part::processor::Act;
+use crate::adapter_tlb::{PAGE_BYTES, PageEntry, TlbCommand};
+use crate::bus::{Line, MOST_LINE_BYTES};
+use crate::processor::Act;
 use lanemark_dma::{
     Abilities, Attributes, Backend, BackendError, Buffer, CacheCare, Coherence, IovaRange, Purge, Stale,
 };
@@ -165,14 +165,14 @@ impl Backend for CoherentBoard {
     fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError> {
         let before = self.now();
         let tlb = &self.spec.adapter.tlb;
-        let commands: Vec<Command> = match stale {
-            Stale::All => (0..tlb.entries).map(|chain_id| Command::Invalidate { chain_id }).collect(),
-            Stale::Range { range, by: Purge::Matching } => pages(range).map(|at| Command::Purge { at }).collect(),
+        let commands: Vec<TlbCommand> = match stale {
+            Stale::All => (0..tlb.entries).map(|chain_id| TlbCommand::Invalidate { chain_id }).collect(),
+            Stale::Range { range, by: Purge::Matching } => pages(range).map(|at| TlbCommand::Purge { at }).collect(),
             Stale::Range { range, by: Purge::Entries } => {
                 // Pages of one range share an entry: it is written once.
                 let mut chain_ids: Vec<u64> = pages(range).map(|at| tlb.chain_id(at)).collect();
                 chain_ids.dedup();
-                chain_ids.into_iter().map(|chain_id| Command::Invalidate { chain_id }).collect()
+                chain_ids.into_iter().map(|chain_id| TlbCommand::Invalidate { chain_id }).collect()
             }
         };
         for command in commands {

@@ -4,7 +4,7 @@
 //! served in the order in which they asked, but while one has [locked](Bus::lock) the bus, nobody else is. What a
 //! transaction does to memory and caches it does when it is granted: the order of grants is the order of memory.
 
-use crate::part::adapter_tlb::Command;
+use crate::adapter_tlb::TlbCommand;
 use lanemark_units::Ticks;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -60,13 +60,13 @@ impl Spec {
     /// How long a transaction has the bus: (arbitration + address + bytes / bytes a cycle) cycles.
     ///
     /// ```
-    /// use lanemark_sim::part::bus::{Kind, Spec};
+    /// use lanemark_coherent::{BusSpec, TransactionKind};
     /// use lanemark_units::Ticks;
-    /// assert_eq!(Spec::runway_like().time(Kind::Read(32)), Ticks::whole_ns(60));
-    /// assert_eq!(Spec::runway_like().time(Kind::Read(4)), Ticks::whole_ns(30));
+    /// assert_eq!(Spec::runway_like().time(TransactionKind::Read(32)), Ticks::whole_ns(60));
+    /// assert_eq!(Spec::runway_like().time(TransactionKind::Read(4)), Ticks::whole_ns(30));
     /// ```
     #[must_use]
-    pub fn time(&self, kind: Kind) -> Ticks {
+    pub fn time(&self, kind: TransactionKind) -> Ticks {
         let data = kind.bytes().div_ceil(self.cycle_bytes.max(1));
         self.cycle * (self.arbitration_cycles + self.address_cycles + data)
     }
@@ -74,7 +74,7 @@ impl Spec {
 
 /// What a master does on a bus, with how many bytes: powers of two, up to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum TransactionKind {
     /// READ4 to READ32: the slave gives bytes; others may keep theirs.
     Read(u64),
     /// A line, to change it: nobody else keeps one.
@@ -89,26 +89,29 @@ pub enum Kind {
     Purge,
 }
 
-impl Kind {
+impl TransactionKind {
     /// Bytes that go over the bus.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         match self {
-            Kind::Read(bytes) | Kind::ReadPrivate(bytes) | Kind::Write(bytes) | Kind::WritePurge(bytes) => bytes,
-            Kind::Flush | Kind::Purge => 0,
+            TransactionKind::Read(bytes)
+            | TransactionKind::ReadPrivate(bytes)
+            | TransactionKind::Write(bytes)
+            | TransactionKind::WritePurge(bytes) => bytes,
+            TransactionKind::Flush | TransactionKind::Purge => 0,
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for TransactionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Read(bytes) => write!(f, "READ{bytes}"),
-            Kind::ReadPrivate(bytes) => write!(f, "READ{bytes}_PRIVATE"),
-            Kind::Write(bytes) => write!(f, "WRITE{bytes}"),
-            Kind::WritePurge(bytes) => write!(f, "WRITE{bytes}_PURGE"),
-            Kind::Flush => f.write_str("FLUSH"),
-            Kind::Purge => f.write_str("PURGE"),
+            TransactionKind::Read(bytes) => write!(f, "READ{bytes}"),
+            TransactionKind::ReadPrivate(bytes) => write!(f, "READ{bytes}_PRIVATE"),
+            TransactionKind::Write(bytes) => write!(f, "WRITE{bytes}"),
+            TransactionKind::WritePurge(bytes) => write!(f, "WRITE{bytes}_PURGE"),
+            TransactionKind::Flush => f.write_str("FLUSH"),
+            TransactionKind::Purge => f.write_str("PURGE"),
         }
     }
 }
@@ -137,7 +140,7 @@ impl Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// What.
-    pub kind: Kind,
+    pub kind: TransactionKind,
     /// With which line.
     pub line: Line,
     /// Do caches look whether they have it?
@@ -147,19 +150,19 @@ pub struct Transaction {
     /// What is written, each byte at its place in the line.
     pub data: LineBytes,
     /// Not to memory, but to the I/O adapter.
-    pub command: Option<Command>,
+    pub command: Option<TlbCommand>,
 }
 
 impl Transaction {
     /// Of a whole line, which caches look at, and with nothing to write.
     #[must_use]
-    pub const fn of(kind: Kind, line: Line) -> Transaction {
+    pub const fn of(kind: TransactionKind, line: Line) -> Transaction {
         Transaction { kind, line, coherent: true, at: 0, data: [0; MOST_LINE_BYTES], command: None }
     }
 
     /// The same, which no cache looks at.
     #[must_use]
-    pub const fn past_caches(kind: Kind, line: Line) -> Transaction {
+    pub const fn past_caches(kind: TransactionKind, line: Line) -> Transaction {
         Transaction { coherent: false, ..Transaction::of(kind, line) }
     }
 }
@@ -182,7 +185,7 @@ pub struct Bus {
     free: Ticks,
     waiting: VecDeque<usize>,
     locked_by: Option<usize>,
-    counts: BTreeMap<Kind, u64>,
+    counts: BTreeMap<TransactionKind, u64>,
 }
 
 impl Bus {
@@ -229,7 +232,7 @@ impl Bus {
     }
 
     /// A transaction begins at `now`. Gives when it ends.
-    pub fn grant(&mut self, now: Ticks, kind: Kind) -> Ticks {
+    pub fn grant(&mut self, now: Ticks, kind: TransactionKind) -> Ticks {
         *self.counts.entry(kind).or_default() += 1;
         self.free = now + self.spec.time(kind);
         self.free
@@ -237,12 +240,12 @@ impl Bus {
 
     /// How many transactions of this kind there were.
     #[must_use]
-    pub fn count(&self, kind: Kind) -> u64 {
+    pub fn count(&self, kind: TransactionKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or(0)
     }
 
     /// How many transactions there were of each kind.
-    pub fn counts(&self) -> impl Iterator<Item = (Kind, u64)> {
+    pub fn counts(&self) -> impl Iterator<Item = (TransactionKind, u64)> {
         self.counts.iter().map(|(kind, count)| (*kind, *count))
     }
 }
@@ -258,7 +261,7 @@ mod tests {
             bus.request(master);
         }
         assert_eq!(bus.next(Ticks::ZERO), Some(2));
-        let end = bus.grant(Ticks::ZERO, Kind::Read(32));
+        let end = bus.grant(Ticks::ZERO, TransactionKind::Read(32));
         assert_eq!((end, bus.due()), (Ticks::whole_ns(60), Ticks::whole_ns(60)));
         assert_eq!(bus.next(Ticks(end.0 - 1)), None);
         bus.request(2);
@@ -279,7 +282,12 @@ mod tests {
 
     #[test]
     fn kinds_have_the_names_of_the_bus() {
-        let kinds = [Kind::Read(4), Kind::Write(32), Kind::WritePurge(16), Kind::ReadPrivate(32)];
+        let kinds = [
+            TransactionKind::Read(4),
+            TransactionKind::Write(32),
+            TransactionKind::WritePurge(16),
+            TransactionKind::ReadPrivate(32),
+        ];
         assert_eq!(kinds.map(|kind| kind.to_string()), ["READ4", "WRITE32", "WRITE16_PURGE", "READ32_PRIVATE"]);
     }
 }

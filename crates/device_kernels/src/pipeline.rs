@@ -1,6 +1,6 @@
 //! What kernels on a card have in common: their clock, their units, and the order in which several of them ask ports of memory.
 
-use crate::part::memory_port::MemoryPort;
+use crate::memory_port::MemoryPort;
 use lanemark_compute::PortWords;
 use lanemark_platform::{DeviceMemory, Kernel};
 use lanemark_units::Ticks;

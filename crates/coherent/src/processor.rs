@@ -6,9 +6,9 @@
 //!
 //! Where it prefetches, a load or store that had to fetch its line fetches the next one of the page, too, unasked.
 
-use crate::part::adapter_tlb::{Command, PAGE_BYTES};
-use crate::part::bus::{Kind, Line, LineBytes, Transaction};
-use crate::part::processor_cache::{self, LineState, ProcessorCache};
+use crate::adapter_tlb::{PAGE_BYTES, TlbCommand};
+use crate::bus::{Line, LineBytes, Transaction, TransactionKind};
+use crate::processor_cache::{self, LineState, ProcessorCache};
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
@@ -64,7 +64,7 @@ pub enum Act {
     /// Fetches a line.
     Prefetch,
     /// Tells the I/O adapter something.
-    Command(Command),
+    TlbCommand(TlbCommand),
 }
 
 /// What is to be done, and for whom.
@@ -161,31 +161,31 @@ impl Processor {
         }
         let line_bytes = self.spec.cache.line_bytes;
         let kind = match (act, self.cache.state(*line)) {
-            (Act::Flush, _) => Kind::Flush,
-            (Act::Purge, _) => Kind::Purge,
-            (Act::Command(command), _) => {
+            (Act::Flush, _) => TransactionKind::Flush,
+            (Act::Purge, _) => TransactionKind::Purge,
+            (Act::TlbCommand(command), _) => {
                 return Want::Bus(Transaction {
                     command: Some(*command),
-                    ..Transaction::past_caches(Kind::Write(4), *line)
+                    ..Transaction::past_caches(TransactionKind::Write(4), *line)
                 });
             }
             (Act::LoadUncached { at, len }, _) => {
-                let kind = Kind::Read(*len as u64);
+                let kind = TransactionKind::Read(*len as u64);
                 return Want::Bus(Transaction { at: *at, ..Transaction::past_caches(kind, *line) });
             }
             (Act::StoreUncached { at, len, data }, _) => {
-                let kind = Kind::Write(*len as u64);
+                let kind = TransactionKind::Write(*len as u64);
                 return Want::Bus(Transaction { at: *at, data: *data, ..Transaction::past_caches(kind, *line) });
             }
             (Act::Load | Act::Prefetch, Some(_)) | (Act::Store { .. }, Some(LineState::Private | LineState::Dirty)) => {
                 return Want::Hit;
             }
-            (Act::Load | Act::Prefetch, None) => Kind::Read(line_bytes),
-            (Act::Store { .. }, _) => Kind::ReadPrivate(line_bytes),
+            (Act::Load | Act::Prefetch, None) => TransactionKind::Read(line_bytes),
+            (Act::Store { .. }, _) => TransactionKind::ReadPrivate(line_bytes),
         };
-        let fetches = matches!(kind, Kind::Read(_) | Kind::ReadPrivate(_));
+        let fetches = matches!(kind, TransactionKind::Read(_) | TransactionKind::ReadPrivate(_));
         Want::Bus(match self.cache.in_the_way(*line).filter(|_| fetches) {
-            Some((old, data)) => Transaction { data, ..Transaction::of(Kind::Write(line_bytes), old) },
+            Some((old, data)) => Transaction { data, ..Transaction::of(TransactionKind::Write(line_bytes), old) },
             None => Transaction::of(kind, *line),
         })
     }
@@ -201,17 +201,17 @@ impl Processor {
         self.busy = granted.at;
         match transaction.kind {
             _ if !transaction.coherent => return self.finish(granted.at, Some(granted.data)),
-            Kind::Write(_) => {
+            TransactionKind::Write(_) => {
                 self.cache.invalidate(transaction.line);
                 return None;
             }
-            Kind::Read(_) | Kind::ReadPrivate(_) => {
-                let is_shared = granted.is_shared && matches!(transaction.kind, Kind::Read(_));
+            TransactionKind::Read(_) | TransactionKind::ReadPrivate(_) => {
+                let is_shared = granted.is_shared && matches!(transaction.kind, TransactionKind::Read(_));
                 let state = if is_shared { LineState::Shared } else { LineState::Private };
                 self.cache.fill(transaction.line, state, granted.data);
                 self.read_ahead(transaction.line);
             }
-            Kind::WritePurge(_) | Kind::Flush | Kind::Purge => {}
+            TransactionKind::WritePurge(_) | TransactionKind::Flush | TransactionKind::Purge => {}
         }
         self.finish(granted.at, None)
     }

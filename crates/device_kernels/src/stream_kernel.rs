@@ -5,8 +5,8 @@
 //! One step after the other is issued, an interval apart. At the first of a burst a unit asks for all of its words, when it has room for them.
 //! A step is stored an interval behind the one before at the earliest, when its words have come; another unit gathers that until it has a burst.
 
-use crate::part::memory_port::MemoryPort;
-use crate::part::pipeline::{Pipeline, Spec};
+use crate::memory_port::MemoryPort;
+use crate::pipeline::{Pipeline, Spec};
 use lanemark_compute::StreamCopy;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
@@ -182,7 +182,7 @@ impl Pipeline for StreamKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::part::{memory_port, pipeline};
+    use crate::{memory_port, pipeline};
     use lanemark_compute::PortWords;
 
     fn ns(ns: u64) -> Ticks {

@@ -1,25 +1,10 @@
-//! What software sees of a simulated platform: the configuration space of every function on its board.
-//!
-//! Bus numbers are given depth first, as firmware does: root ports stand on bus 0 from device 1 on, each link is a bus,
-//! and the ports of a switch that look down stand on a bus of their own behind its upstream port. A bridge's windows
-//! hold the BARs of what is below it: what ends at or below 4 GiB lies in the memory window, all else in the
-//! prefetchable one, which is the only one that reaches there.
-//!
-//! The bytes say what the platform says, written by the rows of [`lanemark_wire::config`] that read them. What a
-//! platform does not say is as after a reset or, where a real machine would have set it, as Linux sets it: a port is
-//! capable of the speed and width it trained at, no ASPM, ACS off, errors reported. The simulated devices carry
-//! [`VENDOR_ID`], so that no driver takes them for a real card.
+//! Every function of a platform, and its registers as the text that `lspci -F` reads.
 
-mod errors;
-mod registers;
-mod walk;
-
-pub use errors::LoggedError;
+use crate::walk::Walk;
 use lanemark_platform::Platform;
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::PortType;
 use std::fmt::Write as _;
-use walk::Walk;
 
 /// Vendor ID of simulated functions: of nobody in the list of PCI IDs, and a word.
 pub const VENDOR_ID: u16 = 0xfade;
@@ -57,7 +42,7 @@ impl SimulatedBar {
     /// The registers: address and the bits that say the kind.
     ///
     /// Source: PCI Express Base Specification 6.0, section 7.5.1.2.1.
-    const fn raw(&self) -> u64 {
+    pub(crate) const fn raw(&self) -> u64 {
         self.address | (self.is_64_bit() as u64) << 2 | (self.prefetchable as u64) << 3
     }
 }
@@ -85,7 +70,7 @@ pub struct SimulatedFunction {
 /// ```
 /// use lanemark_wire::config::ConfigSpace;
 /// let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
-/// let functions = lanemark_sim::config_space::functions(&rosta).unwrap();
+/// let functions = lanemark_config_space::functions(&rosta).unwrap();
 /// let card = functions.iter().find(|function| function.port == "fpga0").unwrap();
 /// assert_eq!(card.address.to_string(), "05:00.0");
 /// assert_eq!(ConfigSpace::new(&card.bytes).pcie().unwrap().max_payload(), Ok(128));
@@ -144,12 +129,12 @@ fn size_as_lspci(bytes: u64) -> String {
 }
 
 /// Class codes of functions: section 1 of the PCI Code and ID Assignment Specification 1.15.
-const fn class_of(kind: PortType) -> u32 {
+pub(crate) const fn class_of(kind: PortType) -> u32 {
     // A processing accelerator; a bridge from PCI to PCI.
     if matches!(kind, PortType::Endpoint) { 0x12_00_00 } else { 0x06_04_00 }
 }
 
-const fn device_id_of(kind: PortType) -> u16 {
+pub(crate) const fn device_id_of(kind: PortType) -> u16 {
     match kind {
         PortType::RootPort => 0x0001,
         PortType::UpstreamPort => 0x0002,
