@@ -4,18 +4,23 @@
 //! the byte. Every wait of a core is charged to the constraint that became ready last.
 //!
 //! Start with [`SimulatedMachine`], which answers plans, or with [`Board`] and its three calls; then read
-//! `part/link.rs` to see how a part looks and `board.rs` to see how parts meet.
+//! `fabric/link.rs` to see how a part looks and `board.rs` to see how parts meet. Parts are in `host/`, `fabric/`,
+//! `iommu/` and `device/`, and none of these folders is public: a user of this crate sees boards and machines, and of
+//! the parts only what a board returns.
 
 #![forbid(unsafe_code)]
 
 mod board;
 mod bus_tree;
 mod callers;
+mod device;
+mod fabric;
 mod header;
+mod host;
+mod iommu;
 mod machine;
 mod noticed;
 mod observer;
-pub mod part;
 mod ports;
 mod steady;
 mod tlp;
@@ -23,6 +28,14 @@ mod topology;
 
 pub use board::{Board, BoardError, Crossing, CutOff, Invalidating, OUTSIDE, Withheld};
 pub use bus_tree::{BusTree, BusTreeError, Loaded, Reported};
+pub use device::atc::Counted as AtcCounts;
+pub use fabric::link::Crossed;
+pub use host::core::Seen;
+pub use host::program::stored_bytes;
+pub use iommu::Spec as IommuSpec;
+pub use iommu::fault_queue::{FaultQueue, FaultReason, TranslationFault};
+pub use iommu::invalidation_queue::{Command as InvalidationCommand, QueueFull};
+pub use iommu::iotlb::{Iotlb, Spec as IotlbSpec};
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;
 pub use tlp::{AddressType, Flaw, Tlp, TlpKind, span};

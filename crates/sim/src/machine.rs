@@ -14,9 +14,9 @@ use self::failure::Before;
 use self::laps::{Laps, LeftOut};
 use crate::board::{Board, BoardError, Carried};
 use crate::callers::Callers;
-use crate::part::dma_engine::DmaEngine;
-use crate::part::link::Crossed;
-use crate::part::program::stored_bytes;
+use crate::device::dma_engine::DmaEngine;
+use crate::fabric::link::Crossed;
+use crate::host::program::stored_bytes;
 use crate::steady::Search;
 use lanemark_config_space::LoggedError;
 use lanemark_machine::{
@@ -273,7 +273,7 @@ impl SimulatedMachine {
         }
         self.passes_of_last_run = passes.min(MOST_PASSES);
         self.passes_done += self.passes_of_last_run;
-        let cores = |board: &Board, busy: fn(&crate::part::core::Core) -> bool| {
+        let cores = |board: &Board, busy: fn(&crate::host::core::Core) -> bool| {
             plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
         };
         let mut stop = self.stop();

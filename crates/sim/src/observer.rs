@@ -7,9 +7,9 @@
 //! numbers them; what hangs at one is its device 0), who completes, and how many bytes a completion leaves to come.
 
 use crate::board::{BoardError, FIRST_CARD, ROOT_COMPLEX};
+use crate::fabric::dllp::{self, Gone, Watch};
+use crate::fabric::link::Sent;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
-use crate::part::dllp::{self, Gone, Watch};
-use crate::part::link::Sent;
 use crate::ports::root_input;
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::End;

@@ -1,20 +1,20 @@
 //! What hangs on what: the parts of a platform, and the ends of its links.
 
 use crate::board::{Direction, FIRST_CARD};
+use crate::device::atc;
+use crate::device::dma_engine::{self, DmaEngine};
+use crate::device::endpoint::{self, Endpoint, RegionSpec};
+use crate::device::kernels::{self, Kernels};
+use crate::device::{fifo, interconnect, registers};
+use crate::fabric::credit::{Credits, Pool};
+use crate::fabric::dllp::Skp;
+use crate::fabric::link::{self, Transmitter};
+use crate::fabric::pace::Pace;
+use crate::fabric::route::{Range, Routes};
+use crate::fabric::switch::{self, Switch};
+use crate::host::driver::mailboxes;
+use crate::host::root_port::{self, RootPort};
 use crate::noticed::PortLimit;
-use crate::part::atc;
-use crate::part::credit::{Credits, Pool};
-use crate::part::dllp::Skp;
-use crate::part::dma_engine::{self, DmaEngine};
-use crate::part::driver::mailboxes;
-use crate::part::endpoint::{self, Endpoint, RegionSpec};
-use crate::part::kernels::{self, Kernels};
-use crate::part::link::{self, Transmitter};
-use crate::part::pace::Pace;
-use crate::part::root_port::{self, RootPort};
-use crate::part::route::{Range, Routes};
-use crate::part::switch::{self, Switch};
-use crate::part::{fifo, interconnect, registers};
 use crate::ports::{endpoint_input, root_input};
 use lanemark_platform::{DmaWay, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, Registers, upper_port};
 use lanemark_units::Ticks;

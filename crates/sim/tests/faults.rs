@@ -8,7 +8,7 @@ use lanemark_machine::{
     Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::stored_bytes;
 use lanemark_sim::{Board, SimulatedMachine, Tlp};
 use lanemark_units::{MemoryType, Ticks};
 use lanemark_wire::config::{AerError, ConfigSpace, Errors};

@@ -6,9 +6,8 @@ use lanemark_dma::{
 };
 use lanemark_machine::{BusError, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
-use lanemark_sim::part::fault_queue::{FaultReason, TranslationFault};
-use lanemark_sim::part::invalidation_queue::{Command, QueueFull};
 use lanemark_sim::{Board, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_sim::{FaultReason, InvalidationCommand, QueueFull, TranslationFault};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use lanemark_wire::config::AerError;
 
@@ -269,9 +268,9 @@ fn what_means_something_else_is_neither_mapped_nor_changed_in_pages_of_any_size(
 #[test]
 fn an_invalidation_is_taken_before_anybody_changed_the_table() {
     let mut board = Board::new(&platform(&[])).unwrap();
-    assert!(board.put_invalidation(Command::All).is_ok());
+    assert!(board.put_invalidation(InvalidationCommand::All).is_ok());
     let mut none = Board::new(&preset("card-gen5-x16").unwrap().unwrap()).unwrap();
-    assert_eq!(none.put_invalidation(Command::All).err(), Some(QueueFull { entries: 0 }));
+    assert_eq!(none.put_invalidation(InvalidationCommand::All).err(), Some(QueueFull { entries: 0 }));
 }
 
 #[test]
@@ -302,7 +301,7 @@ fn what_is_asked_of_the_queue_is_done_though_links_are_reset() {
     let mut domain = domain_on(&platform, Invalidation::Strict);
     let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
-    let number = board.put_invalidation(Command::All).unwrap();
+    let number = board.put_invalidation(InvalidationCommand::All).unwrap();
     board.reset(&platform).unwrap();
     board.run_until(Ticks::whole_ns(1000));
     assert!(board.is_invalidated(number));
@@ -338,8 +337,9 @@ fn the_queue_takes_as_many_commands_as_it_has_entries() {
     let mut domain = domain_on(&few, Invalidation::Strict);
     let board = domain.backend_mut();
     let [first, second] =
-        [board.put_invalidation(Command::All), board.put_invalidation(Command::All)].map(Result::unwrap);
-    assert_eq!(board.put_invalidation(Command::All), Err(QueueFull { entries: 2 }));
+        [board.put_invalidation(InvalidationCommand::All), board.put_invalidation(InvalidationCommand::All)]
+            .map(Result::unwrap);
+    assert_eq!(board.put_invalidation(InvalidationCommand::All), Err(QueueFull { entries: 2 }));
     board.run_until(Ticks::whole_ns(1000));
     assert!(board.is_invalidated(first) && !board.is_invalidated(second));
     // Three commands by a queue of two: it is waited for.

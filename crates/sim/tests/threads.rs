@@ -8,7 +8,7 @@ use lanemark_machine::{
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
-use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::stored_bytes;
 use lanemark_units::{MemoryType, Ticks};
 use stage::{platform, tree_platform};
 

@@ -1,16 +1,16 @@
 //! Look-ups in the simulated IOTLB, beside the same in a hash map.
 
 use super::{ROUNDS, row};
-use lanemark_sim::part::iotlb::{Iotlb, Spec};
+use lanemark_sim::{Iotlb, IotlbSpec};
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Instant;
 
 const LOOKUPS: u64 = 20_000_000;
 /// Of the presets: sets and ways of an adapter of 1995 and of `card-gen5-x16-iommu`.
-const SHAPES: [(&str, Spec); 2] = [
-    ("256 sets of 1", Spec { sets: 256, ways: 1, index_bit: 0 }),
-    ("64 sets of 8", Spec { sets: 64, ways: 8, index_bit: 0 }),
+const SHAPES: [(&str, IotlbSpec); 2] = [
+    ("256 sets of 1", IotlbSpec { sets: 256, ways: 1, index_bit: 0 }),
+    ("64 sets of 8", IotlbSpec { sets: 64, ways: 8, index_bit: 0 }),
 ];
 
 /// Pages that follow no order, as many as have room and twice as many.

@@ -5,7 +5,7 @@ use super::streams::{Found, Load, Scheme, counted};
 use super::told;
 use lanemark_platform::{Platform, preset};
 use lanemark_record::{Picture, PictureLine};
-use lanemark_sim::part::iommu;
+use lanemark_sim::IommuSpec;
 use lanemark_wire::{Generation, Lanes, dw_ticks, tlp_wire_bytes};
 
 /// A published figure by its ID, or why there is none.
@@ -132,7 +132,7 @@ fn today() -> Result<Platform, String> {
 
 fn thirty_years() -> Result<Picture, String> {
     let platform = today()?;
-    let spec = iommu::Spec::of(&platform).ok_or_else(|| format!("{TODAY} has no IOMMU"))?;
+    let spec = IommuSpec::of(&platform).ok_or_else(|| format!("{TODAY} has no IOMMU"))?;
     let iotlb = spec.iotlb;
     let lines = vec![
         line("256 entries by chain ID, ranges of 8 pages", over(lent(1024), Scheme::Ranges(8), misses_a_page))?,

@@ -3,7 +3,7 @@
 use super::told;
 use lanemark_coherent::{AdapterTlb, AdapterTlbSpec, PAGE_BYTES, PageEntry, TlbCommand};
 use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
-use lanemark_sim::part::iotlb::{self, Iotlb};
+use lanemark_sim::{Iotlb, IotlbSpec};
 use lanemark_units::{HostPhys, Iova};
 
 /// What devices do.
@@ -39,7 +39,7 @@ pub enum Scheme {
     /// Ranges of so many pages, in an order in which as many as there are entries share none.
     Ranges(u64),
     /// Magazines, and an IOTLB of sets.
-    Magazines(iotlb::Spec),
+    Magazines(IotlbSpec),
 }
 
 /// What was counted when every buffer had been moved several times.

@@ -1,10 +1,10 @@
 //! What the root complex and devices with ATS say to each other about translations.
 
 use super::{Board, FIRST_CARD};
-use crate::part::credit::Cost;
-use crate::part::invalidation_queue::Command;
-use crate::part::iommu::Iommu;
-use crate::part::translation_table::Entry;
+use crate::fabric::credit::Cost;
+use crate::iommu::Iommu;
+use crate::iommu::invalidation_queue::Command;
+use crate::iommu::translation_table::Entry;
 use crate::ports::root_input;
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_machine::Cause;

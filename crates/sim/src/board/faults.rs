@@ -9,8 +9,8 @@
 //! down) and 6.2 (errors).
 
 use super::{Board, BoardError, FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
+use crate::fabric::link::Sent;
 use crate::noticed::{Noticed, PortLimit};
-use crate::part::link::Sent;
 use crate::ports::{Port, root_input};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use crate::topology::End;

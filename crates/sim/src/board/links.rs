@@ -1,10 +1,10 @@
 //! How a board moves TLPs and DLLPs over its links: who has room again, and who is at the other end.
 
 use super::Board;
+use crate::fabric::credit::Cost;
+use crate::fabric::dllp::DllpKind;
+use crate::fabric::link::Sent;
 use crate::observer::Went;
-use crate::part::credit::Cost;
-use crate::part::dllp::DllpKind;
-use crate::part::link::Sent;
 use crate::ports::{Port, endpoint_input, root_input};
 use crate::tlp::{Flaw, Tlp, TlpKind};
 use crate::topology::End;

@@ -1,7 +1,7 @@
 //! What cards below a root complex send each other through it.
 
 use super::{Board, ROOT_COMPLEX};
-use crate::part::credit::Cost;
+use crate::fabric::credit::Cost;
 use crate::ports::{Port, root_input};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;

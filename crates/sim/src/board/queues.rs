@@ -1,8 +1,8 @@
 //! How a board lets bytes pass the queues of cards.
 
 use super::Board;
-use crate::part::dma_engine::DmaEngine;
-use crate::part::interconnect::Interconnect;
+use crate::device::dma_engine::DmaEngine;
+use crate::device::interconnect::Interconnect;
 use crate::ports::Port;
 
 impl Board {

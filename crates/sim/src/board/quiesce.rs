@@ -1,7 +1,7 @@
 //! When nothing of what happened on a board is felt any more.
 
 use super::Board;
-use crate::part::iommu::Iommu;
+use crate::iommu::Iommu;
 use lanemark_units::Ticks;
 
 impl Board {

@@ -1,7 +1,7 @@
 //! How a board lets cards hand on what comes to them.
 
 use super::Board;
-use crate::part::interconnect::Mode;
+use crate::device::interconnect::Mode;
 use lanemark_machine::Relay;
 
 /// The channel of each card that writes; the first card reads on another one.

@@ -1,12 +1,12 @@
 //! What comes up to the root complex, and what it does for it.
 
 use super::{Board, FIRST_CARD};
-use crate::part::credit::Cost;
-use crate::part::iommu::{Iommu, Translated};
-use crate::part::last_level_cache::LastLevelCache;
-use crate::part::link::Sent;
-use crate::part::rc_ingress::Taken;
-use crate::part::root_port::Notice;
+use crate::fabric::credit::Cost;
+use crate::fabric::link::Sent;
+use crate::host::last_level_cache::LastLevelCache;
+use crate::host::rc_ingress::Taken;
+use crate::host::root_port::Notice;
+use crate::iommu::{Iommu, Translated};
 use crate::ports::{Port, root_input};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use lanemark_engine::Slot;

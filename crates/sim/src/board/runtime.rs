@@ -1,10 +1,10 @@
 //! How a board lets a core ask a runtime: what the card is told before, and what comes of it.
 
 use super::Board;
-use crate::part::dma_engine::DmaEngine;
-use crate::part::kernels::Kernels;
-use crate::part::program::{Program, stored_bytes};
-use crate::part::runtime::{CARD, Copied, Parts};
+use crate::device::dma_engine::DmaEngine;
+use crate::device::kernels::Kernels;
+use crate::host::program::{Program, stored_bytes};
+use crate::host::runtime::{CARD, Copied, Parts};
 use crate::ports::{Port, endpoint_input};
 use lanemark_machine::{MovedByRuntime, Op, Verb};
 

@@ -1,9 +1,9 @@
 //! What a steady state has to know of a board: everything that changes, and where bytes lie.
 
 use super::{Board, Direction, End, Root};
-use crate::part::dma_engine::DmaEngine;
-use crate::part::endpoint::Kind;
-use crate::part::program::stored_bytes;
+use crate::device::dma_engine::DmaEngine;
+use crate::device::endpoint::Kind;
+use crate::host::program::stored_bytes;
 use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_engine::Memory;

@@ -3,8 +3,8 @@
 use super::{SimulatedMachine, calls, jobs, legs};
 use crate::board::{Board, CutOff, FIRST_CARD, OUTSIDE, ROOT_COMPLEX, Withheld};
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
+use crate::host::pins::RefusedPage;
 use crate::noticed::Noticed;
-use crate::part::pins::RefusedPage;
 use crate::tlp::{AddressType, Tlp, TlpKind};
 use lanemark_config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
 use lanemark_machine::{Arrived, BusError, DmaCall, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};

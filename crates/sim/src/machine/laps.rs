@@ -7,9 +7,9 @@
 
 use super::{Waits, asked};
 use crate::board::{Board, Carried};
-use crate::part::link::Crossed;
-use crate::part::program::Program;
-use crate::part::runtime::CARD;
+use crate::fabric::link::Crossed;
+use crate::host::program::Program;
+use crate::host::runtime::CARD;
 use lanemark_machine::{Op, Plan, Steady, Unsteady};
 use lanemark_units::Ticks;
 

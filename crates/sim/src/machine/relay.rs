@@ -2,8 +2,8 @@
 
 use super::failure::Before;
 use super::{MOST_PASSES, SimulatedMachine, Waits};
-use crate::part::dma_engine::DmaEngine;
-use crate::part::program::stored_bytes;
+use crate::device::dma_engine::DmaEngine;
+use crate::host::program::stored_bytes;
 use lanemark_machine::{
     Cause, Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
 };
