@@ -59,7 +59,7 @@ fn left(seed: u64, looks: bool) -> String {
         }
         assert!(board.now() < Ticks::whole_ns(1_000_000_000), "seed {seed} does not end");
     }
-    let waits: Vec<_> = (0..board.cards()).map(|card| board.engine(card).map(|engine| engine.waits)).collect();
+    let waits: Vec<_> = board.each_card().map(|card| board.engine(card).map(|engine| engine.waits)).collect();
     let carried = board.carried();
     format!("{} {} {:?} {waits:?} {carried:?} {:?}", board.hops(), board.slots_in_use(), board.now(), board.errors)
 }

@@ -132,13 +132,13 @@ fn bytes(machine: &mut SimulatedMachine, platform: &Platform, transfer: &Transfe
         all
     };
     let board = machine.board_mut();
-    let sink = read(&mut board.engine_mut(transfer.card as usize).unwrap().sink, window.offset);
+    let sink = read(&mut board.engine_mut(transfer.card.into()).unwrap().sink, window.offset);
     let far = match transfer.partner {
         Partner::Host => read(board.memory_mut(), window.offset),
         Partner::Peer { card, bar } => {
             let region = platform.region_at(bar, window.offset, transfer.bytes).unwrap();
             let within = window.offset - region.offset_bytes.value;
-            read(&mut board.region_of_mut(card as usize, &region.name).unwrap().memory, within)
+            read(&mut board.region_of_mut(card.into(), &region.name).unwrap().memory, within)
         }
     };
     vec![sink, far]
@@ -160,7 +160,7 @@ fn run(machine: SimulatedMachine, platform: &Platform, all: &[Op], plan: &Plan) 
     let result = machine.run(plan, &mut samples).map_err(|error| error.to_string());
     let now = machine.board_mut().now();
     let board = machine.board_mut();
-    let cards: Vec<_> = (0..board.cards()).map(|card| board.crossed(card)).collect();
+    let cards: Vec<_> = board.each_card().map(|card| board.crossed(card)).collect();
     let traffic = format!("{cards:?} {:?} {} {:?}", board.carried(), board.lost, board.errors);
     // What came to a card of a run that ended too early is nobody's.
     let looked_at: Vec<Transfer> = all.iter().flat_map(transfers).filter(|_| result.is_ok()).collect();

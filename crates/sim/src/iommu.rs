@@ -24,6 +24,7 @@ pub mod translation_table;
 
 use crate::fabric::route::Range;
 use crate::host::last_level_cache::LastLevelCache;
+use crate::index::RootPortIndex;
 use crate::iommu::fault_queue::{FaultQueue, FaultReason, TranslationFault};
 use crate::iommu::invalidation_queue::{Command, InvalidationQueue};
 use crate::iommu::iotlb::Iotlb;
@@ -162,7 +163,7 @@ struct Translations {
     /// What the IOTLB holds, by page.
     held: BTreeMap<u64, Entry>,
     /// What lies below root ports: it needs no translation.
-    below: Vec<Range>,
+    below: Vec<Range<RootPortIndex>>,
     faults: FaultQueue,
     queue: InvalidationQueue,
 }
@@ -179,7 +180,7 @@ struct AtPort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translated {
     /// Which root port it came to.
-    pub port: usize,
+    pub port: RootPortIndex,
     /// What it waited for last, here or before.
     pub because: Option<Cause>,
     /// The packet, at the address of the host where its page leads.
@@ -238,7 +239,7 @@ impl Iommu {
 
     /// This comes to root port `port` at `at`, and `because` says why no earlier. It may be told so before that time: what comes to one port
     /// comes in order.
-    pub fn receive(&mut self, at: Ticks, port: usize, because: Option<Cause>, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, port: RootPortIndex, because: Option<Cause>, tlp: Tlp) {
         self.ports[port].coming.send(at, (because, tlp));
     }
 
@@ -280,7 +281,7 @@ impl Iommu {
             self.end_walks(now);
         }
         let is_ready = |port: &AtPort| port.looked.front().is_some_and(|first| first.ready <= now);
-        let port = self.ports.iter().position(is_ready)?;
+        let port = RootPortIndex(self.ports.iter().position(is_ready)?);
         let Looked { because, tlp, to, .. } = self.ports[port].looked.pop_front()?;
         let plain = Translated { port, because, tlp, named: None, refused: None, entry: None };
         match to {
@@ -411,7 +412,7 @@ impl Iommu {
 
     /// From now on the table may be changed: pages lead to themselves that are lent, if `is_lent`, and no others. The IOTLB is
     /// empty then. What lies `below` root ports is not memory.
-    pub fn own_table(&mut self, is_lent: bool, below: &[Range]) {
+    pub fn own_table(&mut self, is_lent: bool, below: &[Range<RootPortIndex>]) {
         let (lent, len) = self.spec.lent;
         let pages = if is_lent { len / self.spec.page_bytes } else { 0 };
         let table = TranslationTable::identical(lent / self.spec.page_bytes, pages);
@@ -578,7 +579,7 @@ mod tests {
     fn goes_on_with(iommu: &mut Iommu, cache: &mut LastLevelCache, requests: &[(u64, u64)]) -> Vec<u64> {
         for (at, page) in requests {
             let tlp = Tlp { address: page * 4096, ..Tlp::of(TlpKind::MRd) };
-            iommu.receive(Ticks(*at), 0, None, tlp);
+            iommu.receive(Ticks(*at), RootPortIndex(0), None, tlp);
         }
         let mut gone = Vec::new();
         while iommu.due() < Ticks::NEVER {
@@ -681,15 +682,15 @@ mod tests {
     fn what_came_to_another_root_port_does_not_wait_for_it() {
         let mut iommu = Iommu::new(SPEC, 2);
         let read = |page: u64| Tlp { address: page * 4096, ..Tlp::of(TlpKind::MRd) };
-        iommu.receive(Ticks(0), 0, None, read(1));
-        iommu.receive(Ticks(50), 0, None, read(3));
-        iommu.receive(Ticks(60), 1, Some(Cause::RootComplex), read(1));
+        iommu.receive(Ticks(0), RootPortIndex(0), None, read(1));
+        iommu.receive(Ticks(50), RootPortIndex(0), None, read(3));
+        iommu.receive(Ticks(60), RootPortIndex(1), Some(Cause::RootComplex), read(1));
         let mut gone = Vec::new();
         while iommu.due() < Ticks::NEVER {
             let now = iommu.due();
             iommu.look(now, &mut no_cache());
             while let Some(Translated { port, because, .. }) = iommu.take(now) {
-                gone.push((now.0, port, because));
+                gone.push((now.0, port.0, because));
             }
         }
         let translation = Some(Cause::Translation);
@@ -699,7 +700,12 @@ mod tests {
     /// Reads of these pages at these times: where each goes, or why it does not.
     fn leads(iommu: &mut Iommu, requests: &[(u64, u64)]) -> Vec<(u64, Option<FaultReason>)> {
         for (at, page) in requests {
-            iommu.receive(Ticks(*at), 0, None, Tlp { address: page * 4096 + 64, ..Tlp::of(TlpKind::MRd) });
+            iommu.receive(
+                Ticks(*at),
+                RootPortIndex(0),
+                None,
+                Tlp { address: page * 4096 + 64, ..Tlp::of(TlpKind::MRd) },
+            );
         }
         let mut all = Vec::new();
         while iommu.due() < Ticks::NEVER {
@@ -741,7 +747,7 @@ mod tests {
             let mut iommu = Iommu::new(SPEC, 1);
             iommu.own_table(false, &[]);
             iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
-            iommu.receive(Ticks(0), 0, None, Tlp { address: 7 * 4096, ..Tlp::of(TlpKind::MRd) });
+            iommu.receive(Ticks(0), RootPortIndex(0), None, Tlp { address: 7 * 4096, ..Tlp::of(TlpKind::MRd) });
             iommu.look(Ticks(0), &mut no_cache());
             iommu.table_mut(Ticks(changed)).unwrap().set(7, Some(reads(5)));
             assert_eq!(iommu.take(Ticks(100)).map(|gone| gone.tlp.address / 4096), Some(leads_to), "{changed}");
@@ -760,7 +766,7 @@ mod tests {
             let mut iommu = Iommu::new(SPEC, 1);
             iommu.own_table(false, &[]);
             iommu.table_mut(Ticks(0)).unwrap().set(7, Some(Entry { page: 9, permission }));
-            iommu.receive(Ticks(0), 0, None, Tlp { address: 7 * 4096, ..Tlp::of(kind) });
+            iommu.receive(Ticks(0), RootPortIndex(0), None, Tlp { address: 7 * 4096, ..Tlp::of(kind) });
             iommu.look(Ticks(0), &mut no_cache());
             assert_eq!(iommu.take(Ticks(50)).unwrap().refused, refused, "{permission:?} {kind:?}");
         }

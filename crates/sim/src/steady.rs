@@ -15,6 +15,7 @@ pub(crate) use mover::Mover;
 pub(crate) use snapshot::{Period, Snapshot, Writer};
 
 use crate::board::Board;
+use crate::index::CardIndex;
 use crate::tlp::Tlp;
 use lanemark_engine::Visitor;
 use lanemark_machine::{Steady, Unsteady, Verb};
@@ -49,7 +50,7 @@ const WORTH_STEPS: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Search {
     /// The card with the longest job.
-    lead: usize,
+    lead: CardIndex,
     /// Transfers of it that look the same, and how many of these lie between two looks.
     step: u64,
     sparse: u64,
@@ -72,7 +73,7 @@ impl Search {
         let legs = board.legs();
         let transfers = legs.iter().filter(|leg| !leg.is_over).map(|leg| leg.transfers).sum();
         let mut search = Search {
-            lead: 0,
+            lead: CardIndex::FIRST,
             step: 1,
             sparse: 1,
             next: u64::MAX,

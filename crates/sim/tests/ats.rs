@@ -7,7 +7,7 @@ use lanemark_machine::{
     Pattern, Plan, Relay, Samples, Share, Trace, Transfer, Verb, Window,
 };
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
-use lanemark_sim::{AddressType, Board, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_sim::{AddressType, Board, CardIndex, SimulatedMachine, Tlp, TlpKind, span};
 use lanemark_sim::{AtcCounts, FaultReason, InvalidationCommand};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use lanemark_wire::ats::{AddressRange, TranslationEntry};
@@ -58,7 +58,7 @@ fn moves(board: &mut Board, verb: Verb, at: Iova, bytes: u64) -> u64 {
 }
 
 fn counted(board: &Board) -> AtcCounts {
-    board.engine(0).unwrap().atc.as_ref().unwrap().counted
+    board.engine(CardIndex(0)).unwrap().atc.as_ref().unwrap().counted
 }
 
 /// All bytes that a test may have changed.
@@ -87,7 +87,7 @@ fn each_page_is_asked_for_once_and_bytes_go_where_it_leads() {
     assert_eq!(counted(board).lookups, 32);
     assert_eq!(moves(board, Verb::Load, there, 4 * PAGE), 4 * PAGE);
     let mut read = vec![0; 4 * PAGE as usize];
-    board.engine_mut(0).unwrap().sink.read(0, &mut read);
+    board.engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut read);
     assert_eq!(read, after[20 * PAGE as usize..24 * PAGE as usize]);
     assert_eq!(counted(board).questions, 4, "they are known");
     assert!(board.errors.is_empty() && board.slots_in_use() == 0);
@@ -265,7 +265,7 @@ fn a_request_that_comes_translated_is_taken_only_of_a_device_with_ats() {
         let payload = board.payload(&[0xaa; 4]);
         let at = AddressType::Translated;
         let of_card = Tlp { requester: CARD, payload, at, ..Tlp::of(TlpKind::MWr) };
-        board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+        board.inject_at_card(CardIndex(0), Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
         while board.step() {}
         assert_eq!(!changed(&before, &memory(&mut board)).is_empty(), reaches, "{entries} entries");
         let fault = board.take_translation_fault().map(|fault| (fault.at, fault.reason));

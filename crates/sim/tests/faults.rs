@@ -9,7 +9,7 @@ use lanemark_machine::{
 };
 use lanemark_platform::Platform;
 use lanemark_sim::stored_bytes;
-use lanemark_sim::{Board, SimulatedMachine, Tlp};
+use lanemark_sim::{Board, CardIndex, SimulatedMachine, Tlp};
 use lanemark_units::{MemoryType, Ticks};
 use lanemark_wire::config::{AerError, ConfigSpace, Errors};
 use lanemark_wire::{Packet, TlpKind};
@@ -72,7 +72,7 @@ fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
     let mut found = vec![0; BYTES as usize];
     match verb {
         Verb::Store => machine.board_mut().memory_mut().read(0, &mut found),
-        Verb::Load => machine.board_mut().engine_mut(0).unwrap().sink.read(0, &mut found),
+        Verb::Load => machine.board_mut().engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut found),
     }
     let is_there = |piece: &u64| {
         let (mut meant, mut before) = (vec![0; WRITE as usize], vec![0; WRITE as usize]);
@@ -402,7 +402,7 @@ fn what_a_link_repairs_is_counted_and_is_no_error() {
     works(&mut machine, &moves(Verb::Store));
     let corrected: Vec<_> =
         machine.board_mut().corrected().map(|(port, error, count)| (port.to_owned(), error, count)).collect();
-    let (_, crossed) = machine.board_mut().crossed(0);
+    let (_, crossed) = machine.board_mut().crossed(CardIndex(0));
     assert!(crossed.replays > crossed.replay_timeouts && crossed.replay_timeouts > 0, "{crossed:?}");
     let of = |port: &str, error, count| (port.to_owned(), error, count);
     let meant = [
@@ -571,7 +571,7 @@ fn between_two_cards_a_fault_is_noticed_by_the_one_that_takes_the_write() {
     assert!(error.noticed_by.ends_with(" (d)") && error.what.starts_with("MWr of 128 B by a ("), "{error}");
     assert_eq!(error.address, Some(BAR + (3 << 20) + 0x10000 + WRITE));
     let mut found = vec![0; BYTES as usize];
-    machine.board_mut().region_of_mut(3, "sram").unwrap().memory.read(0, &mut found);
+    machine.board_mut().region_of_mut(CardIndex(3), "sram").unwrap().memory.read(0, &mut found);
     let there = |place: &usize| found[*place] != first_byte(*place as u64);
     let untouched: Vec<usize> = (0..BYTES as usize)
         .step_by(WRITE as usize)

@@ -6,7 +6,7 @@ use lanemark_dma::{
 };
 use lanemark_machine::{BusError, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
-use lanemark_sim::{Board, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_sim::{Board, CardIndex, SimulatedMachine, Tlp, TlpKind, span};
 use lanemark_sim::{FaultReason, InvalidationCommand, QueueFull, TranslationFault};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use lanemark_wire::config::AerError;
@@ -65,7 +65,7 @@ fn write(board: &mut Board, at: u64, bytes: &[u8]) {
     let (address, length_dw, first_be, last_be) = span(at, bytes.len() as u64);
     let payload = board.payload(&[&vec![0; (at - address) as usize], bytes].concat());
     let of_card = Tlp { requester: CARD, payload, ..Tlp::of(TlpKind::MWr) };
-    board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+    board.inject_at_card(CardIndex(0), Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
     while board.step() {}
 }
 
@@ -79,7 +79,7 @@ fn read(board: &mut Board, at: Iova, bytes: u64) -> Option<Vec<u8>> {
     while board.step() {}
     let came = board.moved(&transfer).0 - before;
     let mut read = vec![0; bytes as usize];
-    board.engine_mut(0).unwrap().sink.read(0, &mut read);
+    board.engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut read);
     (came == bytes).then_some(read)
 }
 
@@ -234,7 +234,7 @@ fn an_unmap_ends_behind_writes_that_lines_hold_up_and_no_byte_comes_after_it() {
         for nth in 0..16 {
             let (address, length_dw, first_be, last_be) = span(mapping.iova().0 + nth * 128 + 4, 4);
             let of_card = Tlp { requester: CARD, payload: board.payload(&[0xaa; 4]), ..Tlp::of(TlpKind::MWr) };
-            board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+            board.inject_at_card(CardIndex(0), Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
         }
         board.run_until(Ticks::whole_ns(2000));
         let now = domain.backend().now();

@@ -6,7 +6,7 @@ mod stage;
 use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::OrderingChoice;
 use lanemark_sim::SimulatedMachine;
-use lanemark_sim::{Board, Tlp, TlpKind};
+use lanemark_sim::{Board, CardIndex, Tlp, TlpKind};
 use random::Random;
 use stage::{BAR, ns, offset_of, tree_platform};
 
@@ -34,7 +34,7 @@ fn producer(passing: OrderingChoice, relaxed_flag: bool, seed: u64) -> Vec<u64> 
             relaxed,
             ..Tlp::of(TlpKind::MWr)
         };
-        board.inject_at_card(card, ns(at), tlp);
+        board.inject_at_card(CardIndex(card), ns(at), tlp);
     };
     for place in 0..8 {
         write(&mut board, 0, random.below(400), place, false);
@@ -82,7 +82,7 @@ fn a_read_pushes_the_writes_of_others_that_were_at_the_switch_before_it() {
             payload,
             ..Tlp::of(TlpKind::MWr)
         };
-        board.inject_at_card(0, ns(0), tlp);
+        board.inject_at_card(CardIndex(0), ns(0), tlp);
     }
     // All writes have reached the upper switch by then, and most wait there.
     board.inject_read(ns(700), window + 7 * 128, 64, 9);

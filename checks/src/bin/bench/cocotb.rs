@@ -2,7 +2,7 @@
 
 use super::{ROUNDS, row};
 use lanemark_platform::{Origin, Platform};
-use lanemark_sim::Board;
+use lanemark_sim::{Board, CardIndex};
 use lanemark_units::Ticks;
 use std::process::Command;
 use std::time::Instant;
@@ -51,7 +51,7 @@ fn writes_per_s(platform: &Platform) -> Option<f64> {
         }
     }
     let rate = WRITES as f64 / start.elapsed().as_secs_f64();
-    (board.crossed(0).0.writes == WRITES && board.lost == 0).then_some(rate)
+    (board.crossed(CardIndex(0)).0.writes == WRITES && board.lost == 0).then_some(rate)
 }
 
 /// Writes a second, of each round.

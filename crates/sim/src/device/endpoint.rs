@@ -12,12 +12,12 @@
 //! reads go to its DMA engine, if it has one, and do not wait for regions. What other cards write goes to a queue of that engine, if
 //! it has queues, and stays in the receive buffer while that is full.
 
-use crate::board::{FIRST_CARD, OUTSIDE};
 use crate::device::dma_engine::{DmaEngine, Made};
 use crate::device::interconnect::Queue;
 use crate::device::kernels::Kernels;
 use crate::device::msi_x::MsiX;
 use crate::device::registers::{self, Registers};
+use crate::requester::{FIRST_CARD, OUTSIDE};
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_engine::Memory;
 use lanemark_engine::{Slab, Slot};

@@ -4,29 +4,35 @@ use crate::tlp::{Tlp, TlpKind};
 
 /// A bus address range and the port that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
+pub struct Range<P> {
     /// Its first byte.
     pub start: u64,
     /// Behind its last byte.
     pub end: u64,
     /// Which port.
-    pub port: usize,
+    pub port: P,
 }
 
 /// What lies below each port of a root complex or a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Routes {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routes<P> {
     /// Address ranges below.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<Range<P>>,
     /// Requesters below, with their ports.
-    pub requesters: Vec<(u16, usize)>,
+    pub requesters: Vec<(u16, P)>,
 }
 
-impl Routes {
+impl<P: Copy> Routes<P> {
+    /// Nothing lies below any port.
+    #[must_use]
+    pub const fn none() -> Routes<P> {
+        Routes { ranges: Vec::new(), requesters: Vec::new() }
+    }
+
     /// The port below which a TLP is at its end; `None` if it is nowhere below.
     #[inline]
     #[must_use]
-    pub fn below(&self, tlp: &Tlp) -> Option<usize> {
+    pub fn below(&self, tlp: &Tlp) -> Option<P> {
         match tlp.kind {
             TlpKind::MWr | TlpKind::MRd => self.of_address(tlp.address),
             // What is to be told that all is forgotten is the root complex.
@@ -40,7 +46,7 @@ impl Routes {
     /// The port below which an address is.
     #[inline]
     #[must_use]
-    pub fn of_address(&self, address: u64) -> Option<usize> {
+    pub fn of_address(&self, address: u64) -> Option<P> {
         self.ranges.iter().find(|range| (range.start..range.end).contains(&address)).map(|range| range.port)
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::fabric::link::Sent;
 use crate::fabric::route::Routes;
+use crate::index::PortIndex;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_platform::Forwarding;
 use lanemark_units::Ticks;
@@ -26,26 +27,26 @@ pub struct Spec {
 pub struct Switch {
     spec: Spec,
     /// Which port leads where.
-    pub routes: Routes,
+    pub routes: Routes<PortIndex>,
 }
 
 impl Switch {
     /// With the routes that its place in the tree gives it.
     #[must_use]
-    pub fn new(spec: Spec, routes: Routes) -> Switch {
+    pub fn new(spec: Spec, routes: Routes<PortIndex>) -> Switch {
         Switch { spec, routes }
     }
 
     /// The port by which a TLP goes on that came in at another one; `None` if nowhere.
     #[inline]
     #[must_use]
-    pub fn way_of(&self, tlp: &Tlp, came_in_at: usize) -> Option<usize> {
+    pub fn way_of(&self, tlp: &Tlp, came_in_at: PortIndex) -> Option<PortIndex> {
         let is_request = matches!(tlp.kind, TlpKind::MRd | TlpKind::MWr);
         if is_request && self.spec.redirects[came_in_at] {
-            return Some(0);
+            return Some(PortIndex::UPSTREAM);
         }
         // What is nowhere below goes up; what came from there has nowhere to go.
-        let port = self.routes.below(tlp).unwrap_or(0);
+        let port = self.routes.below(tlp).unwrap_or(PortIndex::UPSTREAM);
         (port != came_in_at).then_some(port)
     }
 

@@ -14,6 +14,7 @@
 //! Completions of one read go back in order of address, as the specification demands; those of several reads as they come,
 //! or in the order of the reads.
 
+use crate::index::RootPortIndex;
 use crate::steady::Survey;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_engine::{Slab, Slot, Wire};
@@ -45,7 +46,7 @@ pub struct Out {
     /// From when on it can go.
     pub at: Ticks,
     /// Which root port.
-    pub port: usize,
+    pub port: RootPortIndex,
     /// The packet.
     pub tlp: Tlp,
 }
@@ -55,8 +56,8 @@ pub struct Out {
 struct Read {
     number: u64,
     /// Where it came up, and below which root port it is answered.
-    came_at: usize,
-    goes_to: usize,
+    came_at: RootPortIndex,
+    goes_to: RootPortIndex,
     tlp: Tlp,
     /// From when on its pieces can go.
     ready: Ticks,
@@ -83,7 +84,7 @@ struct Piece {
 pub struct PeerForwarder {
     spec: Spec,
     /// What comes up at each root port, and for reads below which other one they are answered.
-    coming: Vec<Wire<(Tlp, usize)>>,
+    coming: Vec<Wire<(Tlp, RootPortIndex)>>,
     reads: VecDeque<Read>,
     /// How many came.
     count: u64,
@@ -94,7 +95,7 @@ pub struct PeerForwarder {
     /// What goes on, until somebody takes it.
     pub out: VecDeque<Out>,
     /// Root ports that have room for another read, each once for each.
-    pub freed: VecDeque<usize>,
+    pub freed: VecDeque<RootPortIndex>,
 }
 
 /// The address of the first byte that counts.
@@ -147,12 +148,12 @@ impl PeerForwarder {
 
     /// A read that is answered below root port `goes_to`, or a completion of a piece, is checked at root port `port` at `at`.
     /// It may be told so before that time.
-    pub fn receive(&mut self, at: Ticks, port: usize, goes_to: usize, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, port: RootPortIndex, goes_to: RootPortIndex, tlp: Tlp) {
         self.coming[port].send(at, (tlp, goes_to));
     }
 
     /// A piece that went below root port `port` will not be answered: what this says is there behind all that comes there.
-    pub fn refuse(&mut self, now: Ticks, port: usize, refusal: Tlp) {
+    pub fn refuse(&mut self, now: Ticks, port: RootPortIndex, refusal: Tlp) {
         let at = now.max(self.coming[port].last_due());
         self.receive(at, port, port, refusal);
     }
@@ -166,7 +167,7 @@ impl PeerForwarder {
 
     /// Takes all that has come.
     pub fn step(&mut self, now: Ticks, slab: &mut Slab) {
-        for port in 0..self.coming.len() {
+        for port in (0..self.coming.len()).map(RootPortIndex) {
             while let Some((tlp, goes_to)) = self.coming[port].take(now) {
                 match tlp.kind {
                     TlpKind::MRd => self.begin(now, port, goes_to, tlp),
@@ -179,7 +180,7 @@ impl PeerForwarder {
         self.ask(now);
     }
 
-    fn begin(&mut self, now: Ticks, came_at: usize, goes_to: usize, tlp: Tlp) {
+    fn begin(&mut self, now: Ticks, came_at: RootPortIndex, goes_to: RootPortIndex, tlp: Tlp) {
         let start = first_byte(&tlp);
         self.count += 1;
         self.reads.push_back(Read {
@@ -304,7 +305,7 @@ impl PeerForwarder {
         for coming in coming {
             coming.visit(view, |view, (tlp, goes_to)| {
                 view.tlp(tlp);
-                view.count(*goes_to);
+                view.count(goes_to.0);
             });
         }
         let before = *count;
@@ -315,8 +316,8 @@ impl PeerForwarder {
             let Read { number, came_at, goes_to, tlp, ready, asked_to, answered_to, end, unsent, holds_credit } = read;
             view.state(before - *number);
             *number += moved;
-            view.count(*came_at);
-            view.count(*goes_to);
+            view.count(came_at.0);
+            view.count(goes_to.0);
             let start = first_byte(tlp);
             view.tlp(tlp);
             let moved = first_byte(tlp).wrapping_sub(start);
@@ -389,7 +390,7 @@ mod tests {
 
         /// This comes up, and that goes on.
         fn come(&mut self, at: u64, port: usize, tlp: Tlp) -> Vec<Out> {
-            self.forwarder.receive(Ticks(at), port, 1, tlp);
+            self.forwarder.receive(Ticks(at), RootPortIndex(port), RootPortIndex(1), tlp);
             assert_eq!(self.forwarder.due(), Ticks(at));
             self.forwarder.step(Ticks(at), &mut self.slab);
             self.forwarder.out.drain(..).collect()
@@ -407,7 +408,7 @@ mod tests {
         let pieces = stage.come(100, 0, read(3, 0x1000, 512));
         let expected: Vec<(u64, u32, u16)> = (0..8).map(|nth| (0x1000 + 64 * nth, 64, nth as u16)).collect();
         assert_eq!(spans(&pieces), expected);
-        assert!(pieces.iter().all(|out| (out.at, out.port, out.tlp.requester) == (Ticks(105), 1, 99)));
+        assert!(pieces.iter().all(|out| (out.at, out.port.0, out.tlp.requester) == (Ticks(105), 1, 99)));
         // Across a boundary of 64 B, and no multiple of 4.
         let pieces = Stage::new(SPEC).come(100, 0, read(3, 0x103D, 6));
         assert_eq!(spans(&pieces), [(0x103D, 3, 0), (0x1040, 3, 1)]);
@@ -420,11 +421,11 @@ mod tests {
         stage.forwarder.left(0);
         assert!(stage.forwarder.freed.is_empty());
         stage.forwarder.left(1);
-        assert_eq!(stage.forwarder.freed, [0]);
+        assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
         assert_eq!(stage.come(10, 1, answer(&pieces[1].tlp)), []);
         let back = stage.come(20, 1, answer(&pieces[0].tlp));
         assert_eq!(spans(&back), [(0x1000, 64, 3), (0x1040, 64, 3)]);
-        assert!(back.iter().all(|out| (out.at, out.port, out.tlp.requester) == (Ticks(25), 0, 7)));
+        assert!(back.iter().all(|out| (out.at, out.port.0, out.tlp.requester) == (Ticks(25), 0, 7)));
         assert!(stage.forwarder.is_idle());
     }
 
@@ -454,7 +455,7 @@ mod tests {
         assert_eq!(spans(&next), [(0x1000, 64, 3), (0x1080, 64, 0)]);
         assert_eq!(next[1].at, Ticks(30), "the read itself is here long since");
         stage.forwarder.left(0);
-        assert_eq!(stage.forwarder.freed, [0]);
+        assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
     }
 
     #[test]
@@ -468,8 +469,8 @@ mod tests {
         assert_eq!(stage.come(10, 1, Tlp { payload, ..answer(&pieces[2].tlp) }), []);
         let refused = stage.come(20, 1, Tlp { kind: TlpKind::Cpl, ..pieces[0].tlp });
         assert_eq!(refused.len(), 1);
-        assert_eq!((refused[0].tlp.kind, refused[0].tlp.tag, refused[0].port), (TlpKind::Cpl, 3, 0));
-        assert_eq!(stage.forwarder.freed, [0]);
+        assert_eq!((refused[0].tlp.kind, refused[0].tlp.tag, refused[0].port.0), (TlpKind::Cpl, 3, 0));
+        assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
         let payload = stage.slab.take();
         assert_eq!(stage.come(30, 1, Tlp { payload, ..answer(&pieces[1].tlp) }), []);
         assert!(stage.forwarder.is_idle() && stage.slab.in_use() == 0);

@@ -10,6 +10,7 @@
 //!
 //! Source: PCI Express Base Specification, "Ordering Rules": a completion passes a read, and no posted request.
 
+use crate::index::RootPortIndex;
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_engine::Wire;
@@ -21,7 +22,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Which root port it came to.
-    pub port: usize,
+    pub port: RootPortIndex,
     /// Whether it waited for requests before it.
     pub waited: bool,
     /// The packet.
@@ -79,7 +80,7 @@ impl RcIngress {
     }
 
     /// This comes to root port `port` at `at`. It may be told so before that time: what comes to one port comes in order.
-    pub fn receive(&mut self, at: Ticks, port: usize, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, port: RootPortIndex, tlp: Tlp) {
         let to = &mut self.ports[port];
         match tlp.kind {
             TlpKind::CplD | TlpKind::Cpl => to.completions.push_back(Behind { at, writes: to.writes, tlp }),
@@ -107,7 +108,7 @@ impl RcIngress {
     pub fn take(&mut self, now: Ticks) -> Option<Taken> {
         if let Some(port) = self.ports.iter().position(|port| port.completion_due() <= now) {
             let first = self.ports[port].completions.pop_front()?;
-            return Some(Taken { port, waited: false, tlp: first.tlp });
+            return Some(Taken { port: RootPortIndex(port), waited: false, tlp: first.tlp });
         }
         let count = self.ports.len();
         let mut turns = (1..=count).map(|turn| (self.served + turn) % count).filter(|_| self.next <= now);
@@ -120,7 +121,7 @@ impl RcIngress {
             from.completions.iter_mut().for_each(|behind| behind.writes = behind.writes.saturating_sub(1));
         }
         (self.served, self.next) = (port, now + self.request);
-        Some(Taken { port, waited, tlp })
+        Some(Taken { port: RootPortIndex(port), waited, tlp })
     }
 
     /// Shows everything that changes.
@@ -155,7 +156,7 @@ mod tests {
         while ingress.due() <= Ticks(until) {
             now = now.max(ingress.due());
             let taken = ingress.take(now).unwrap();
-            gone.push((now.0, taken.port, taken.tlp.tag, taken.waited));
+            gone.push((now.0, taken.port.0, taken.tlp.tag, taken.waited));
         }
         assert_eq!(ingress.take(Ticks(until)), None);
         gone
@@ -165,7 +166,7 @@ mod tests {
     fn requests_of_all_root_ports_go_on_one_after_the_other_and_ports_take_turns() {
         let mut ingress = RcIngress::new(Ticks(10), 2);
         for (at, port, tag) in [(5, 0, 1), (5, 0, 2), (6, 1, 3), (40, 1, 4)] {
-            ingress.receive(Ticks(at), port, tlp(TlpKind::MRd, tag));
+            ingress.receive(Ticks(at), RootPortIndex(port), tlp(TlpKind::MRd, tag));
         }
         let gone = all(&mut ingress, 100);
         assert_eq!(gone, [(5, 0, 1, false), (15, 1, 3, true), (25, 0, 2, true), (40, 1, 4, false)]);
@@ -176,7 +177,7 @@ mod tests {
         let mut ingress = RcIngress::new(Ticks(10), 1);
         let kinds = [TlpKind::MRd, TlpKind::MRd, TlpKind::CplD, TlpKind::MWr, TlpKind::CplD, TlpKind::MRd];
         for (kind, tag) in kinds.into_iter().zip(0..) {
-            ingress.receive(Ticks(1), 0, tlp(kind, tag));
+            ingress.receive(Ticks(1), RootPortIndex(0), tlp(kind, tag));
         }
         let order: Vec<(u64, u16)> = all(&mut ingress, 100).into_iter().map(|(at, _, tag, _)| (at, tag)).collect();
         assert_eq!(order, [(1, 2), (1, 0), (11, 1), (21, 3), (21, 4), (31, 5)]);

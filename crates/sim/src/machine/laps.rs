@@ -128,8 +128,8 @@ impl Counts {
     fn of(board: &mut Board, core: usize) -> Option<Counts> {
         let at = board.alone_until(core)?;
         let waits = board.waits(core);
-        let fetching = board.engine(CARD as usize).map_or(Ticks::ZERO, |engine| engine.fetching(0));
-        let crossed = board.crossed(CARD as usize).into();
+        let fetching = board.engine(CARD.into()).map_or(Ticks::ZERO, |engine| engine.fetching(0));
+        let crossed = board.crossed(CARD.into()).into();
         Some(Counts { at, waits, fetching, crossed, carried: board.carried() })
     }
 

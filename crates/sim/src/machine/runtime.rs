@@ -88,7 +88,7 @@ impl SimulatedMachine {
                     let first = self.passes_done - self.passes_of_last_run;
                     stored_bytes(mapped_at + at_own, first, meant);
                     let at = transfer.window.offset + nth * transfer.bytes + done;
-                    self.board.engine_mut(CARD as usize)?.sink.read(at, found);
+                    self.board.engine_mut(CARD.into())?.sink.read(at, found);
                 } else {
                     let at = if parts.way == Way::Staged { transfer.window.offset } else { parts.own_at };
                     stored_bytes(mapped_at + at + done, first_part.wrapping_add(nth), meant);
