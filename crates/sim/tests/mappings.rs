@@ -546,8 +546,7 @@ fn scatters<A: IovaAllocator>(strategy: A, order: AccessOrder) {
         domain.unmap(mapping, Ticks::ZERO).unwrap();
     }
     let said = try_to_lend(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
-    let meant =
-        "8192 contiguous bytes requested; 32768 B are free, the longest run is 4096 B; unmap something";
+    let meant = "8192 contiguous bytes requested; 32768 B are free, the longest run is 4096 B; unmap something";
     assert!(said.contains(&format!("{name} has no IOVA for card: {meant}")), "{said}");
     leads_there_and_nowhere_else(&mut domain, &stays);
     domain.unmap(stays[0].1, Ticks::ZERO).unwrap();
