@@ -60,7 +60,7 @@ impl Generated {
                 // The mean of 1/sqrt(n) for n up to `rows` is about 2/sqrt(rows).
                 let longest = f64::from(each) * f64::from(rows).sqrt() / 2.0;
                 let length = |row: u32| {
-                    let rank = 1 + mixed(u64::from(row)) % u64::from(rows);
+                    let rank = 1 + hash(u64::from(row)) % u64::from(rows);
                     ((longest / (rank as f64).sqrt()).round() as u32).clamp(1, rows)
                 };
                 by_lengths(rows, length)
@@ -135,7 +135,7 @@ fn poisson(side: u32) -> Csr {
         }
         starts.push(columns.len() as u32);
     }
-    made(side * side, starts, columns, values)
+    csr(side * side, starts, columns, values)
 }
 
 /// A matrix with these row lengths and random columns in order; a column may occur twice in a row.
@@ -146,22 +146,22 @@ fn by_lengths(rows: u32, length: impl Fn(u32) -> u32) -> Csr {
         let begin = columns.len();
         for _ in 0..length(row) {
             turn += 1;
-            columns.push((mixed(turn) % u64::from(rows)) as u32);
+            columns.push((hash(turn) % u64::from(rows)) as u32);
         }
         columns[begin..].sort_unstable();
         values.extend(columns[begin..].iter().map(|column| 1.0 + f64::from(column % 8) / 8.0));
         starts.push(columns.len() as u32);
     }
-    made(rows, starts, columns, values)
+    csr(rows, starts, columns, values)
 }
 
-fn made(columns: u32, starts: Vec<u32>, column_of: Vec<u32>, values: Vec<f64>) -> Csr {
+fn csr(columns: u32, starts: Vec<u32>, column_of: Vec<u32>, values: Vec<f64>) -> Csr {
     Csr::new(columns, starts, column_of, values)
         .unwrap_or_else(|wrong| unreachable!("generated arrays are valid: {wrong}"))
 }
 
 /// Hash of `place`, used as a random number (`SplitMix64`; Steele, Lea and Flood, OOPSLA 2014).
-fn mixed(place: u64) -> u64 {
+fn hash(place: u64) -> u64 {
     let mut bits = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

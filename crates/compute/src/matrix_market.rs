@@ -135,9 +135,9 @@ pub fn matrix_market(bytes: &[u8]) -> Result<Csr, NotMatrixMarket> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = (1..).zip(text.lines());
     let (field, symmetry) = banner(lines.next().map_or("", |(_, line)| line)).map_err(|what| wrong(1, what))?;
-    let said = |line: &str| !line.trim_start().starts_with('%') && !line.trim().is_empty();
+    let is_content = |line: &str| !line.trim_start().starts_with('%') && !line.trim().is_empty();
     let end = text.lines().count().max(1);
-    let mut lines = lines.filter(|(_, line)| said(line));
+    let mut lines = lines.filter(|(_, line)| is_content(line));
     let (sizes_line, sizes) = lines.next().ok_or_else(|| wrong(end, Wrong::Sizes))?;
     let [rows, columns, promised] = whole_numbers(sizes).ok_or_else(|| wrong(sizes_line, Wrong::Sizes))?;
     if symmetry != Symmetry::General && rows != columns {

@@ -8,7 +8,7 @@ use crate::attributes::Attributes;
 use crate::backend::{Abilities, Ability, Backend, BackendError, Stale};
 use crate::buffer::{Buffer, HostAddress};
 use crate::error::{DmaError, Trouble};
-use crate::hints::{Hints, MapRequest, ragged};
+use crate::hints::{Hints, MapRequest, piece_with_shared_lines};
 use crate::invalidation::{Invalidation, Unmapped, Waiting, Windows};
 use crate::ledger::{Entry, Ledger, NotLive};
 use crate::mapping::{CallSite, Mapping, Ticket};
@@ -42,7 +42,7 @@ pub struct Domain<A, B> {
     allocator: A,
     backend: B,
     devices: Vec<Box<str>>,
-    is_here: Vec<bool>,
+    is_attached: Vec<bool>,
     ledger: Ledger,
     waiting: Waiting,
     windows: Windows,
@@ -86,7 +86,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             allocator,
             backend,
             devices: Vec::new(),
-            is_here: Vec::new(),
+            is_attached: Vec::new(),
             ledger: Ledger::new(Self::MOST_MAPPINGS),
             waiting: Waiting::new(policy),
             windows: Windows::default(),
@@ -116,7 +116,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             }));
         }
         self.devices.push(name.into());
-        self.is_here.push(true);
+        self.is_attached.push(true);
         Ok(Device(self.devices.len() as u32 - 1))
     }
 
@@ -186,7 +186,13 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     ) -> Result<(u64, Attributes), DmaError> {
         let (whole_bytes, attributes) = (last.saturating_add(1), request.attributes());
         if shares_a_line && !request.hints.intersects(Hints::SAFE | Hints::ANY_ALIGNMENT | Hints::ONE_PIECE) {
-            let piece = ragged(offset, whole_bytes, self.longest_bytes, self.page_bytes(), self.guarded_mask + 1);
+            let piece = piece_with_shared_lines(
+                offset,
+                whole_bytes,
+                self.longest_bytes,
+                self.page_bytes(),
+                self.guarded_mask + 1,
+            );
             return Ok((piece.reach_bytes, if piece.is_safe { attributes.and_safe() } else { attributes }));
         }
         if whole_bytes > self.longest_bytes && request.hints.contains(Hints::ONE_PIECE) {
@@ -225,7 +231,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         };
         let range = IovaRange { at: granted.at, len_bytes: (len_bytes + self.page_mask) & !self.page_mask };
         // Reserved before anything is programmed, so that a full ledger needs no rollback.
-        let Some(vacant) = self.ledger.vacant() else { return Err(self.no_place(device, granted)) };
+        let Some(vacant) = self.ledger.vacant() else { return Err(self.ledger_full(device, granted)) };
         if let Err(unfinished) = program(&mut self.backend, range) {
             return Err(self.not_mapped(device, granted, range, unfinished, now, site));
         }
@@ -234,7 +240,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     /// The error for a full ledger, after the IOVAs are freed.
     #[cold]
-    fn no_place(&mut self, device: Device, granted: IovaRange) -> DmaError {
+    fn ledger_full(&mut self, device: Device, granted: IovaRange) -> DmaError {
         match self.allocator.take_back(device, granted) {
             Ok(()) => Trouble::TooManyMappings { domain: self.name.clone(), most: self.ledger.most() }.into(),
             Err(why) => self.no_iova(device, why),
@@ -280,7 +286,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             }
             if let Err(source) = self.backend.invalidate(Stale::Range { range: done, by: self.allocator.purge(device) })
             {
-                return self.keep_back(Unmapped { granted, device, at: now }, source);
+                return self.queue_failed(Unmapped { granted, device, at: now }, source);
             }
         }
         match self.allocator.take_back(device, granted) {
@@ -331,7 +337,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             let why = AllocError::TooLong { len_bytes, longest_bytes: self.longest_bytes };
             return Err(self.no_iova(request.device, why));
         }
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let (attributes, page_bytes) = (request.attributes(), self.page_bytes());
         let (range, ticket) = self.map_pages(len_bytes, request, attributes, now, site, |backend, range| {
             let mut done_bytes = 0;
@@ -380,7 +386,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     #[inline]
     pub fn unmap(&mut self, mapping: Mapping, now: Ticks) -> Result<(), DmaError> {
         let site = Location::caller();
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let entry = *self.live(&mapping, site)?;
         self.unmap_entry(mapping.ticket, entry, now, site)
     }
@@ -396,11 +402,11 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         }
         self.ledger.remove(ticket, site);
         if self.policy != Invalidation::Strict {
-            return self.wait(Unmapped { granted, device, at: now });
+            return self.queue(Unmapped { granted, device, at: now });
         }
         match self.backend.invalidate(Stale::Range { range, by: self.allocator.purge(device) }) {
             Ok(took) => self.windows.add(took),
-            Err(source) => return Err(self.keep_back(Unmapped { granted, device, at: now }, source)),
+            Err(source) => return Err(self.queue_failed(Unmapped { granted, device, at: now }, source)),
         }
         match self.allocator.take_back(device, granted) {
             Ok(()) => Ok(()),
@@ -422,20 +428,20 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Flushes a full queue of invalidations before an unmap. With strict invalidation the queue holds only a failed
     /// invalidation, which is retried.
     #[inline]
-    fn make_room(&mut self, now: Ticks) -> Result<(), DmaError> {
+    fn flush_if_full(&mut self, now: Ticks) -> Result<(), DmaError> {
         if self.waiting.is_full() { self.flush(now) } else { Ok(()) }
     }
 
     /// Queues an invalidation, and flushes the queue if it is due.
     #[inline(never)]
-    fn wait(&mut self, unmapped: Unmapped) -> Result<(), DmaError> {
+    fn queue(&mut self, unmapped: Unmapped) -> Result<(), DmaError> {
         self.waiting.push(unmapped);
         if self.waiting.is_due(unmapped.at) { self.flush(unmapped.at) } else { Ok(()) }
     }
 
     /// Queues a failed invalidation and returns its error.
     #[cold]
-    fn keep_back(&mut self, unmapped: Unmapped, source: BackendError) -> DmaError {
+    fn queue_failed(&mut self, unmapped: Unmapped, source: BackendError) -> DmaError {
         self.waiting.push(unmapped);
         self.not_invalidated(unmapped.granted, source)
     }
@@ -496,7 +502,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     #[inline]
     fn attached(&self, device: Device) -> Result<(), DmaError> {
-        if self.is_here.get(device.0 as usize) == Some(&true) { Ok(()) } else { Err(self.no_device(device)) }
+        if self.is_attached.get(device.0 as usize) == Some(&true) { Ok(()) } else { Err(self.no_device(device)) }
     }
 
     #[cold]
@@ -543,7 +549,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     fn not_live(&self, mapping: &Mapping, again_at: CallSite) -> DmaError {
         let (domain, range, mapped_at) = (self.name.clone(), mapping.range, mapping.mapped_at);
         DmaError::from(match self.ledger.why_not(mapping.ticket) {
-            NotLive::Before(before_at) if mapping.domain == self.number => {
+            NotLive::Unmapped(before_at) if mapping.domain == self.number => {
                 Trouble::UnmappedBefore { domain, range, mapped_at, before_at, again_at }
             }
             _ => Trouble::NotMappedHere { domain, range, mapped_at, again_at },

@@ -103,7 +103,7 @@ pub enum Trouble {
         source: BackendError,
     },
     /// A mapping that was unmapped before.
-    #[error("{domain}: {range}, mapped at {mapped_at}, is used at {again_at}, but it was unmapped before{}", Before(*before_at))]
+    #[error("{domain}: {range}, mapped at {mapped_at}, is used at {again_at}, but it was unmapped before{}", UnmapSite(*before_at))]
     UnmappedBefore {
         /// Name of the domain.
         domain: Box<str>,
@@ -177,9 +177,9 @@ pub enum Trouble {
 }
 
 /// The call site of an earlier unmap as the end of a sentence.
-struct Before(Option<CallSite>);
+struct UnmapSite(Option<CallSite>);
 
-impl fmt::Display for Before {
+impl fmt::Display for UnmapSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(site) => write!(f, " at {site}"),

@@ -115,7 +115,13 @@ pub(crate) struct Piece {
 /// The buffer starts `offset` bytes into a page and ends `whole_bytes` after the start of that page. If its first line
 /// is shared, the piece is its first page; else all up to its last page; else the last page. So at most one page at
 /// each end is safe, and the middle is fast.
-pub(crate) fn ragged(offset: u64, whole_bytes: u64, longest_bytes: u64, page_bytes: u64, line_bytes: u64) -> Piece {
+pub(crate) fn piece_with_shared_lines(
+    offset: u64,
+    whole_bytes: u64,
+    longest_bytes: u64,
+    page_bytes: u64,
+    line_bytes: u64,
+) -> Piece {
     if offset & (line_bytes - 1) != 0 {
         return Piece { reach_bytes: whole_bytes.min(page_bytes), is_safe: true };
     }
@@ -134,7 +140,7 @@ mod tests {
     const LONGEST: u64 = 8 * PAGE;
 
     fn piece(offset: u64, len: u64) -> (u64, bool) {
-        let piece = ragged(offset, offset + len, LONGEST, PAGE, 32);
+        let piece = piece_with_shared_lines(offset, offset + len, LONGEST, PAGE, 32);
         (piece.reach_bytes, piece.is_safe)
     }
 
@@ -181,7 +187,7 @@ mod tests {
             while at < end {
                 let start = at & !(PAGE - 1);
                 prop_assume!((at | end) & (line - 1) != 0);
-                let piece = ragged(at - start, end - start, LONGEST, PAGE, line);
+                let piece = piece_with_shared_lines(at - start, end - start, LONGEST, PAGE, line);
                 let reach = start + piece.reach_bytes;
                 prop_assert!(reach > at && reach <= end && piece.reach_bytes <= LONGEST);
                 prop_assert!(reach == end || reach.is_multiple_of(PAGE));

@@ -36,7 +36,7 @@ impl Entry {
 /// An array of slots with a free list: insertion and removal need no search.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    places: Vec<Entry>,
+    slots: Vec<Entry>,
     /// The slot freed last: head of the free list.
     free: u32,
     most: u32,
@@ -77,9 +77,9 @@ impl Vacant<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotLive {
     /// Unmapped before, at this call site if it is still recorded.
-    Before(Option<CallSite>),
+    Unmapped(Option<CallSite>),
     /// Never mapped by this ledger.
-    Never,
+    Unknown,
 }
 
 const NONE: u32 = u32::MAX;
@@ -87,7 +87,7 @@ const NONE: u32 = u32::MAX;
 impl Ledger {
     /// An empty ledger for at most `most` live mappings.
     pub fn new(most: u32) -> Ledger {
-        Ledger { places: Vec::new(), free: NONE, most: most.min(NONE - 1) }
+        Ledger { slots: Vec::new(), free: NONE, most: most.min(NONE - 1) }
     }
 
     /// Number of live mappings, by counting.
@@ -101,16 +101,16 @@ impl Ledger {
 
     /// Memory used by the ledger, in bytes.
     pub fn size_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Entry>()
+        self.slots.capacity() * size_of::<Entry>()
     }
 
     /// A slot for the next mapping; `None` if the maximum number of mappings is live.
     #[inline]
     pub fn vacant(&mut self) -> Option<Vacant<'_>> {
-        if self.free as usize >= self.places.len() {
+        if self.free as usize >= self.slots.len() {
             self.grow()?;
         }
-        let entry = self.places.get_mut(self.free as usize)?;
+        let entry = self.slots.get_mut(self.free as usize)?;
         Some(Vacant { entry, free: &mut self.free })
     }
 
@@ -118,11 +118,11 @@ impl Ledger {
     #[cold]
     fn grow(&mut self) -> Option<()> {
         // No slot is free: all are live or have exhausted their generations.
-        if self.places.len() >= self.most as usize {
+        if self.slots.len() >= self.most as usize {
             return None;
         }
-        self.free = self.places.len() as u32;
-        self.places.push(Entry {
+        self.free = self.slots.len() as u32;
+        self.slots.push(Entry {
             first: Iova(0),
             mapped_at: Location::caller(),
             unmapped_at: None,
@@ -139,11 +139,11 @@ impl Ledger {
     #[inline]
     pub fn get(&self, ticket: Ticket) -> Option<&Entry> {
         // No handle has the generation of a free slot.
-        self.places.get(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
+        self.slots.get(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
     }
 
     pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut Entry> {
-        self.places.get_mut(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
+        self.slots.get_mut(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
     }
 
     /// Ends a mapping and frees its slot.
@@ -163,19 +163,19 @@ impl Ledger {
 
     /// Why a handle has no live mapping.
     pub fn why_not(&self, ticket: Ticket) -> NotLive {
-        match self.places.get(ticket.slot as usize) {
+        match self.slots.get(ticket.slot as usize) {
             Some(entry) if ticket.generation < entry.generation => {
                 let is_last = ticket.generation + 1 == entry.generation;
-                NotLive::Before(entry.unmapped_at.filter(|_| is_last))
+                NotLive::Unmapped(entry.unmapped_at.filter(|_| is_last))
             }
-            _ => NotLive::Never,
+            _ => NotLive::Unknown,
         }
     }
 
     /// Live mappings in order of slots.
     pub fn iter(&self) -> impl Iterator<Item = (Ticket, &Entry)> {
         let of = |(slot, entry): (usize, &Entry)| Ticket { slot: slot as u32, generation: entry.generation };
-        self.places
+        self.slots
             .iter()
             .enumerate()
             .filter(|(_, entry)| entry.granted_bytes > 0)
@@ -206,13 +206,13 @@ mod tests {
         assert!(ledger.vacant().is_none());
         ledger.remove(first, site);
         assert!(ledger.get(first).is_none() && ledger.get(other).is_some());
-        assert_eq!(ledger.why_not(first), NotLive::Before(Some(site)));
+        assert_eq!(ledger.why_not(first), NotLive::Unmapped(Some(site)));
         let second = insert(&mut ledger);
         assert_eq!((second.slot, ledger.live()), (first.slot, 2));
-        assert_eq!(ledger.why_not(first), NotLive::Before(Some(site)), "the slot is in use again");
+        assert_eq!(ledger.why_not(first), NotLive::Unmapped(Some(site)), "the slot is in use again");
         ledger.remove(second, site);
-        assert_eq!(ledger.why_not(first), NotLive::Before(None), "the recorded unmap is of another mapping");
-        assert_eq!(ledger.why_not(Ticket { slot: 7, generation: 0 }), NotLive::Never);
+        assert_eq!(ledger.why_not(first), NotLive::Unmapped(None), "the recorded unmap is of another mapping");
+        assert_eq!(ledger.why_not(Ticket { slot: 7, generation: 0 }), NotLive::Unknown);
         assert_eq!(ledger.iter().map(|(ticket, _)| ticket).collect::<Vec<_>>(), [other]);
     }
 
@@ -221,7 +221,7 @@ mod tests {
         let mut ledger = Ledger::new(2);
         let site = Location::caller();
         let ticket = ledger.vacant().unwrap().insert(Iova(0), 4096, 4096, TO, site);
-        ledger.places[0].generation = u32::MAX - 2;
+        ledger.slots[0].generation = u32::MAX - 2;
         ledger.remove(Ticket { generation: u32::MAX - 2, ..ticket }, site);
         let last = ledger.vacant().unwrap().insert(Iova(0), 4096, 4096, TO, site);
         assert_eq!(last, Ticket { slot: 0, generation: u32::MAX - 1 });

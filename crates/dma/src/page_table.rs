@@ -136,7 +136,7 @@ impl<M: HostAddress> PageTable<M> {
     }
 
     /// Checks that all pages of `range` are mapped, or that none is; the error names the first exception.
-    fn all_are(&self, range: IovaRange, mapped: bool) -> Result<(), BackendError> {
+    fn check_mapped(&self, range: IovaRange, mapped: bool) -> Result<(), BackendError> {
         let other = self.page_numbers(range).find(|page| self.pages.contains_key(page) != mapped);
         let at = |page: u64| Iova(page << self.page_bits);
         match other {
@@ -181,13 +181,13 @@ impl<M: HostAddress> Backend for PageTable<M> {
     }
 
     fn map(&mut self, range: IovaRange, memory: M, attributes: Attributes) -> Result<(), BackendError> {
-        self.all_are(range, false)?;
+        self.check_mapped(range, false)?;
         self.write(range, memory, attributes);
         Ok(())
     }
 
     fn unmap(&mut self, range: IovaRange) -> Result<(), BackendError> {
-        self.all_are(range, true)?;
+        self.check_mapped(range, true)?;
         for page in self.page_numbers(range) {
             if let Some(old) = self.pages.remove(&page) {
                 self.stale.entry(page).or_insert(old);
@@ -198,7 +198,7 @@ impl<M: HostAddress> Backend for PageTable<M> {
 
     fn set_attributes(&mut self, range: IovaRange, attributes: Attributes) -> Result<(), BackendError> {
         self.need(Ability::SetAttributes)?;
-        self.all_are(range, true)?;
+        self.check_mapped(range, true)?;
         for page in self.page_numbers(range) {
             if let Some(translation) = self.pages.get_mut(&page) {
                 self.stale.entry(page).or_insert(*translation);
@@ -210,7 +210,7 @@ impl<M: HostAddress> Backend for PageTable<M> {
 
     fn remap(&mut self, range: IovaRange, memory: M, attributes: Attributes) -> Result<(), BackendError> {
         self.need(Ability::Remap)?;
-        self.all_are(range, true)?;
+        self.check_mapped(range, true)?;
         self.write(range, memory, attributes);
         Ok(())
     }

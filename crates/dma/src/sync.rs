@@ -22,7 +22,7 @@ pub enum Turn {
 }
 
 /// Cache maintenance operations for `buffer`, in order.
-pub(crate) fn cares<M: HostAddress>(
+pub(crate) fn maintenance_ops<M: HostAddress>(
     coherence: Coherence,
     line_bytes: u64,
     buffer: Buffer<M>,
@@ -75,7 +75,7 @@ mod tests {
         permission: Permission,
         turn: Turn,
     ) -> Vec<(CacheCare, u64, u64)> {
-        cares(coherence, 32, Buffer::new(HostPhys(start), end - start), permission, turn)
+        maintenance_ops(coherence, 32, Buffer::new(HostPhys(start), end - start), permission, turn)
             .map(|(care, part)| (care, part.at.0, part.at.0 + part.len_bytes))
             .collect()
     }

@@ -63,7 +63,7 @@ pub fn function(address: Address, bytes: Vec<u8>) -> (Function, Vec<Note>) {
     });
     let notes = faults.map(|fault| Note { at: address.to_string(), what: fault.to_string() }).collect();
     function.config = Seen::Known(bytes);
-    leave_to_physical(&mut function);
+    clear_physical_settings(&mut function);
     (function, notes)
 }
 
@@ -71,8 +71,8 @@ pub fn function(address: Address, bytes: Vec<u8>) -> (Function, Vec<Note>) {
 /// physical function that apply to both read as zero.
 ///
 /// Source: PCI Express Base Specification 6.0, sections 9.3.4.1 and 9.3.5.
-pub(crate) fn leave_to_physical(function: &mut Function) {
-    fn leave<T>(fact: &mut Seen<T>) {
+pub(crate) fn clear_physical_settings(function: &mut Function) {
+    fn clear<T>(fact: &mut Seen<T>) {
         *fact = Seen::Unseen(Why::OfPhysicalFunction);
     }
 
@@ -81,22 +81,22 @@ pub(crate) fn leave_to_physical(function: &mut Function) {
     }
     for id in [&mut function.vendor, &mut function.device] {
         if id.known().is_none_or(|id| *id == 0xffff) {
-            leave(id);
+            clear(id);
         }
     }
     let Seen::Known(Some(express)) = &mut function.express else { return };
-    leave(&mut express.mps);
-    leave(&mut express.mrrs);
+    clear(&mut express.mps);
+    clear(&mut express.mrrs);
     for feature in [&mut express.extended_tags, &mut express.ten_bit_tags, &mut express.latency_tolerance_reporting] {
-        leave(&mut feature.enabled);
+        clear(&mut feature.enabled);
     }
-    leave(&mut express.relaxed_ordering_enabled);
-    leave(&mut express.no_snoop_enabled);
+    clear(&mut express.relaxed_ordering_enabled);
+    clear(&mut express.no_snoop_enabled);
     if let Seen::Known(Some(link)) = &mut express.link {
-        leave(&mut link.speed);
-        leave(&mut link.width);
-        leave(&mut link.target);
-        leave(&mut link.aspm_enabled);
+        clear(&mut link.speed);
+        clear(&mut link.width);
+        clear(&mut link.target);
+        clear(&mut link.aspm_enabled);
     }
 }
 

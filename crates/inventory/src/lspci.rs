@@ -43,8 +43,8 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError>
     if text.len() > MOST_BYTES {
         return Err(too_large("its size in bytes", MOST_BYTES));
     }
-    let mut passed_over = PassedOver { place: &place, notes: Vec::new(), more: 0 };
-    let blocks = blocks(text, &place, &mut passed_over)?;
+    let mut skipped = SkippedLines { place: &place, notes: Vec::new(), more: 0 };
+    let blocks = blocks(text, &place, &mut skipped)?;
     if blocks.len() > MOST_FUNCTIONS {
         return Err(too_large("the number of functions", MOST_FUNCTIONS));
     }
@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError>
     let kinds = Kinds::of(blocks.iter().map(|block| &block.listing));
     let source = Source::Lspci { path: path.to_owned(), hex, text };
     let mut inventory = Inventory::unseen(source, &Why::NotInDump);
-    inventory.notes = passed_over.finish();
+    inventory.notes = skipped.finish();
     for block in blocks {
         let function = function(block, &kinds, &mut inventory.notes);
         inventory.functions.push(function);
@@ -82,11 +82,11 @@ fn function(block: Block<'_>, kinds: &Kinds, notes: &mut Vec<Note>) -> Function 
 }
 
 /// Splits the text into one block per function; of two blocks with the same address, the first is kept.
-fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> Result<Vec<Block<'a>>, InventoryError> {
+fn blocks<'a>(text: &'a str, place: &str, skipped: &mut SkippedLines<'_>) -> Result<Vec<Block<'a>>, InventoryError> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     let mut first_line: HashMap<Address, usize> = HashMap::new();
     // Whether the current lines belong to a duplicate function.
-    let mut again = false;
+    let mut is_duplicate = false;
     for (at, line) in text.lines().enumerate() {
         let number = at + 1;
         let malformed = |problem| InventoryError::Malformed { place: place.to_owned(), line: number, problem };
@@ -94,7 +94,7 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
             continue;
         }
         if line.starts_with([' ', '\t']) {
-            if !again && let Some(block) = blocks.last_mut() {
+            if !is_duplicate && let Some(block) = blocks.last_mut() {
                 block.listing.push(line);
             }
             continue;
@@ -106,10 +106,10 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
                         .to_owned(),
                 ));
             }
-            again = first_line.contains_key(&address);
-            if again {
+            is_duplicate = first_line.contains_key(&address);
+            if is_duplicate {
                 let first = first_line[&address];
-                passed_over.note(number, format!("duplicate of {address} in line {first}; the first one is kept"));
+                skipped.note(number, format!("duplicate of {address} in line {first}; the first one is kept"));
                 continue;
             }
             first_line.insert(address, number);
@@ -118,7 +118,7 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
         }
         let row = match row::read(line) {
             row::Row::Not => {
-                passed_over.note(number, format!("'{}' is not a line of lspci; skipped", crate::shortened(line)));
+                skipped.note(number, format!("'{}' is not a line of lspci; skipped", crate::shortened(line)));
                 continue;
             }
             row::Row::Wrong(problem) => return Err(malformed(problem)),
@@ -130,7 +130,7 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
                     .to_owned(),
             ));
         };
-        if again {
+        if is_duplicate {
             continue;
         }
         let (offset, bytes, count) = row;
@@ -140,13 +140,13 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
 }
 
 /// Notes on skipped lines: the first ones in detail, the others counted.
-struct PassedOver<'a> {
+struct SkippedLines<'a> {
     place: &'a str,
     notes: Vec<Note>,
     more: usize,
 }
 
-impl PassedOver<'_> {
+impl SkippedLines<'_> {
     fn note(&mut self, line: usize, what: String) {
         if self.notes.len() < MOST_NOTES {
             self.notes.push(Note { at: format!("{}:{line}", self.place), what });

@@ -31,7 +31,7 @@ pub(crate) fn functions(first: Function, second: Function) -> Function {
         enable_count: or(first.enable_count, second.enable_count),
         parent: or(first.parent, second.parent),
     };
-    config::leave_to_physical(&mut function);
+    config::clear_physical_settings(&mut function);
     function
 }
 

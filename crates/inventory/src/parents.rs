@@ -19,37 +19,37 @@ fn cut(functions: &mut [Function], notes: &mut Vec<Note>) {
     let index = |address: Address| functions.binary_search_by_key(&address, |function| function.address).ok();
     let parents: Vec<Option<usize>> =
         functions.iter().map(|function| function.parent.present().and_then(|parent| index(*parent))).collect();
-    let mut take_away = |at: usize, what: &str| {
+    let mut remove_parent = |at: usize, what: &str| {
         let function = &mut functions[at];
         notes.push(Note { at: function.address.to_string(), what: what.to_owned() });
         function.parent = Seen::Unseen(Why::NotShown("the parent in the source is impossible"));
     };
     // Depth of each function, itself included; 0 while unknown.
     let mut depths = vec![0; parents.len()];
-    let mut walk_of = vec![0; parents.len()];
+    let mut visited_by = vec![0; parents.len()];
     for start in 0..parents.len() {
-        let mut way = Vec::new();
+        let mut chain = Vec::new();
         let mut next = Some(start);
         while let Some(at) = next.filter(|at| depths[*at] == 0) {
-            if walk_of[at] == start + 1 {
+            if visited_by[at] == start + 1 {
                 break;
             }
-            walk_of[at] = start + 1;
-            way.push(at);
+            visited_by[at] = start + 1;
+            chain.push(at);
             next = parents[at];
         }
         // The depth above is known, or the walk has reached itself.
         let mut depth = next.map_or(0, |above| depths[above]);
         if next.is_some()
             && depth == 0
-            && let Some(last) = way.last()
+            && let Some(last) = chain.last()
         {
-            take_away(*last, "the function is below itself; it is placed on a root bus");
+            remove_parent(*last, "the function is below itself; it is placed on a root bus");
         }
-        for at in way.into_iter().rev() {
+        for at in chain.into_iter().rev() {
             depth += 1;
             if depth > MOST_DEPTH {
-                take_away(at, "the tree is deeper than 256 functions; the function is placed on a root bus");
+                remove_parent(at, "the tree is deeper than 256 functions; the function is placed on a root bus");
                 depth = 1;
             }
             depths[at] = depth;

@@ -91,9 +91,13 @@ fn of_function<'a>(function: &'a Function, gathered: &mut Gathered<'a>) {
     gathered.thing("regions", Some(&function.regions), of);
     let regions = function.regions.known().map_or(&[][..], Vec::as_slice);
     // The first region with an unseen size represents all of them.
-    let silent = |is: fn(&Region) -> bool| regions.iter().find(|region| is(region));
-    gathered.thing("size of regions", silent(|region| region.bytes.why().is_some()).map(|region| &region.bytes), of);
-    let wc = silent(|region| region.prefetchable && region.write_combining_file.why().is_some());
+    let first_unseen = |is: fn(&Region) -> bool| regions.iter().find(|region| is(region));
+    gathered.thing(
+        "size of regions",
+        first_unseen(|region| region.bytes.why().is_some()).map(|region| &region.bytes),
+        of,
+    );
+    let wc = first_unseen(|region| region.prefetchable && region.write_combining_file.why().is_some());
     gathered.thing("write-combining files of regions", wc.map(|region| &region.write_combining_file), of);
     gathered.thing("resizable BARs", Some(&function.resizable_bars), of);
     gathered.thing("PCI Express capability", Some(&function.express), of);

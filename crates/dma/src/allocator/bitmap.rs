@@ -99,9 +99,9 @@ impl Bitmap {
         let mut number = word;
         for level in &mut self.above {
             let above = &mut level[number / BITS];
-            let knew = *above != 0;
+            let was_nonzero = *above != 0;
             *above |= 1 << (number % BITS);
-            if knew {
+            if was_nonzero {
                 return;
             }
             number /= BITS;

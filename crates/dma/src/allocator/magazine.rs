@@ -87,14 +87,14 @@ impl Lane {
 
     #[inline]
     fn hold(&self) -> Held<'_> {
-        if !self.is_mine_now() {
+        if !self.try_hold() {
             self.wait();
         }
         Held(self)
     }
 
     #[inline]
-    fn is_mine_now(&self) -> bool {
+    fn try_hold(&self) -> bool {
         self.is_held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -102,7 +102,7 @@ impl Lane {
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        while !self.is_mine_now() {
+        while !self.try_hold() {
             yield_now();
         }
     }

@@ -176,7 +176,7 @@ impl Ranges {
 
     /// Slow path: an alignment above the length of a range, or an error.
     #[cold]
-    fn alloc_seldom(&mut self, len_bytes: u64, align: Align) -> Result<IovaRange, AllocError> {
+    fn alloc_slow(&mut self, len_bytes: u64, align: Align) -> Result<IovaRange, AllocError> {
         let ask = Ask { device: Device::default(), len_bytes, align };
         let wanted = super::Pages::of(ask, self.space.page_bits(), self.range_bytes())?;
         let step = (wanted.align << self.space.page_bits() >> self.range_bits).max(1);
@@ -225,7 +225,7 @@ impl IovaAllocator for Ranges {
     fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
         // Every range is naturally aligned.
         if ask.len_bytes.wrapping_sub(1) >= self.range_bytes || ask.align.bits() > self.range_bits {
-            return self.alloc_seldom(ask.len_bytes, ask.align);
+            return self.alloc_slow(ask.len_bytes, ask.align);
         }
         match self.free.take_lowest() {
             Some(number) => Ok(self.range(number)),

@@ -112,7 +112,7 @@ impl Sequential {
     }
 
     /// Allocates another range for the device of `ask`.
-    fn gain(&mut self, ask: Ask) -> Result<u32, AllocError> {
+    fn add_range(&mut self, ask: Ask) -> Result<u32, AllocError> {
         let device = ask.device;
         let whole = Ask::bytes(device, self.ranges.range_bytes());
         let range = self.ranges.alloc(whole).map_err(|_| self.exhausted(ask))?;
@@ -178,7 +178,7 @@ impl IovaAllocator for Sequential {
         let (at, slot, first) = if let Some(found) = found {
             found
         } else {
-            let slot = self.gain(ask)?;
+            let slot = self.add_range(ask)?;
             (self.devices[ask.device.0 as usize].open.len() - 1, slot, 0)
         };
         let kept = &mut self.kept[slot as usize];

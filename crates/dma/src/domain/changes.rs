@@ -10,7 +10,7 @@ use crate::hints::{Hints, MapRequest};
 use crate::invalidation::Unmapped;
 use crate::ledger::Entry;
 use crate::mapping::Mapping;
-use crate::sync::{Turn, cares};
+use crate::sync::{Turn, maintenance_ops};
 use lanemark_units::{Iova, Ticks};
 use std::panic::Location;
 
@@ -38,7 +38,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         if end.is_none_or(|end| end > entry.len_bytes >> self.page_bits) {
             return Err(self.outside(mapping, "the pages to remap are not all in it"));
         }
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let range = IovaRange { at: Iova(entry.first.0 + (first_page << self.page_bits)), len_bytes };
         let (mut done_bytes, mut result) = (0, Ok(()));
         for (memory, run_bytes) in runs(pages, self.page_bytes()) {
@@ -73,7 +73,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         let entry = *self.live(&mapping, site)?;
         let request = MapRequest::new(entry.device(), permission).hints(hints);
         self.check(request)?;
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let (range, attributes) = (Self::mapped(&entry), request.attributes());
         if let Err(source) = self.backend.set_attributes(range, attributes) {
             return Err(self.backend_error("changing the attributes of", range, source));
@@ -99,7 +99,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         if keep_bytes == 0 || keep_bytes > mapping.len_bytes() {
             return Err(self.outside(mapping, "the length to keep is 0 or longer than the mapping"));
         }
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let keep = (mapping.iova().0 - entry.first.0 + keep_bytes).div_ceil(self.page_bytes());
         let kept = Mapping { range: IovaRange { len_bytes: keep_bytes, ..mapping.range }, ..mapping };
         // An earlier call may have unmapped more pages.
@@ -125,7 +125,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// [`Trouble::Unsupported`] if the platform needs cache maintenance and the backend has none; [`Trouble::Backend`].
     #[inline]
     pub fn sync(&mut self, buffer: Buffer<B::Memory>, permission: Permission, turn: Turn) -> Result<(), DmaError> {
-        for (care, part) in cares(self.backend.coherence(), self.line_bytes, buffer, permission, turn) {
+        for (care, part) in maintenance_ops(self.backend.coherence(), self.line_bytes, buffer, permission, turn) {
             self.care(care, part)?;
         }
         Ok(())

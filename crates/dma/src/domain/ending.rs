@@ -52,8 +52,8 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         let site = Location::caller();
         self.attached(device)?;
         let leaks = self.end(Some(device), now, site)?;
-        self.leave(device);
-        self.reported(leaks)
+        self.mark_detached(device);
+        self.report_leaks(leaks)
     }
 
     /// Detaches all devices, as by [`Domain::detach`].
@@ -64,19 +64,19 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     pub fn close(&mut self, now: Ticks) -> Result<(), DmaError> {
         let leaks = self.end(None, now, Location::caller())?;
         for device in 0..self.devices.len() as u32 {
-            self.leave(Device(device));
+            self.mark_detached(Device(device));
         }
-        self.reported(leaks)
+        self.report_leaks(leaks)
     }
 
     /// Unmaps all mappings of a device, or of all devices, and returns them grouped by call site.
     fn end(&mut self, device: Option<Device>, now: Ticks, site: CallSite) -> Result<Vec<Leak>, DmaError> {
-        let is_his = |of: Device| device.is_none_or(|device| device == of);
+        let is_of_device = |of: Device| device.is_none_or(|device| device == of);
         let alive: Vec<_> =
-            self.ledger.iter().filter(|(_, entry)| is_his(entry.device())).map(|(t, e)| (t, *e)).collect();
+            self.ledger.iter().filter(|(_, entry)| is_of_device(entry.device())).map(|(t, e)| (t, *e)).collect();
         let mut leaks = BTreeMap::<(Device, CallSite), (u32, u64)>::new();
         for (ticket, entry) in alive {
-            self.make_room(now)?;
+            self.flush_if_full(now)?;
             self.unmap_entry(ticket, entry, now, site)?;
             let (mappings, pages) = leaks.entry((entry.device(), entry.mapped_at)).or_default();
             *mappings += 1;
@@ -88,14 +88,14 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         Ok(leaks.into_iter().map(leak).collect())
     }
 
-    fn leave(&mut self, device: Device) {
+    fn mark_detached(&mut self, device: Device) {
         self.allocator.invalidate(device);
-        if let Some(is_here) = self.is_here.get_mut(device.0 as usize) {
-            *is_here = false;
+        if let Some(is_attached) = self.is_attached.get_mut(device.0 as usize) {
+            *is_attached = false;
         }
     }
 
-    fn reported(&self, leaks: Vec<Leak>) -> Result<(), DmaError> {
+    fn report_leaks(&self, leaks: Vec<Leak>) -> Result<(), DmaError> {
         if leaks.is_empty() {
             return Ok(());
         }

@@ -171,7 +171,7 @@ pub struct Structure<'a> {
 impl Structure<'_> {
     /// Writes a flag.
     pub fn flag(&mut self, spot: Spot, on: bool) {
-        self.say(spot, Reading::Flag(on), u64::from(on));
+        self.write(spot, Reading::Flag(on), u64::from(on));
     }
 
     /// Writes a number: plain, in the unit of its row, or as a set of bits.
@@ -186,20 +186,20 @@ impl Structure<'_> {
             },
             Meaning::Flag | Meaning::Number | Meaning::OneOf(_) => Reading::Number(number),
         };
-        self.say(spot, reading, number);
+        self.write(spot, reading, number);
     }
 
     /// Writes a code that is not reserved.
     pub fn code(&mut self, spot: Spot, raw: u64) {
-        self.say(spot, spot.field.read(raw), raw);
+        self.write(spot, spot.field.read(raw), raw);
     }
 
     /// Writes the code with this name.
     pub fn name(&mut self, spot: Spot, name: &'static str) {
-        self.say(spot, Reading::Name(name), name.len() as u64);
+        self.write(spot, Reading::Name(name), name.len() as u64);
     }
 
-    fn say(&mut self, spot: Spot, reading: Reading, value: u64) {
+    fn write(&mut self, spot: Spot, reading: Reading, value: u64) {
         let (structure, register, field) = (self.layout.name, spot.register.name, spot.field.name);
         let region = Region::new(ConfigSpace::new(self.bytes), self.offset, self.layout);
         let is_meant = |other: &Register| {
