@@ -166,7 +166,7 @@ impl HostMemory {
             cpu: &self.cpu,
             timer: self.timer,
             no_other_type: "ordinary memory is WB, and a program cannot change that",
-            weight_per_look: 1 << 18,
+            weight_per_check: 1 << 18,
             weight_per_pass: 1 << 27,
         }
     }
@@ -339,8 +339,8 @@ impl Machine for HostMemory {
             timer,
             plan,
             cpu: self.cpus[ask.core],
-            company: Company::Nobody,
-            passes_per_look: ask.passes_per_look,
+            company: Company::None,
+            passes_per_check: ask.passes_per_check,
             delivery: Delivery::Drained,
             interrupted: &interrupted,
             numbering: if is_exchange { Numbering::Messages } else { Numbering::EndingWith(self.runs) },

@@ -164,7 +164,7 @@ mod tests {
     static NO: AtomicBool = AtomicBool::new(false);
 
     fn limits() -> Limits<'static> {
-        Limits { timeout_cycles: u64::MAX, passes_per_look: 1, interrupted: &NO, delivery: Delivery::Drained }
+        Limits { timeout_cycles: u64::MAX, passes_per_check: 1, interrupted: &NO, delivery: Delivery::Drained }
     }
 
     fn mapped(strategy: Strategy, invalidation: Invalidation, bytes: u64, pairs: u64) -> MapUnmap {

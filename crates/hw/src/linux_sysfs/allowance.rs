@@ -81,7 +81,7 @@ impl Allowance {
             cpu: &self.cpu,
             timer: self.timer,
             no_other_type: "sysfs maps a BAR as UC, and as WC if it is prefetchable",
-            weight_per_look: 1 << 12,
+            weight_per_check: 1 << 12,
             weight_per_pass: 1 << 23,
         }
     }

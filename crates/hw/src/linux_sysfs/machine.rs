@@ -13,7 +13,7 @@ use crate::x86::disturbance::Company;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::allowed_cpus;
-use crate::x86::run::{Left, Numbering, Run};
+use crate::x86::run::{Numbering, Run, RunState};
 use crate::x86::sample::{Delivery, Limits, stamp_before, timed};
 use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
@@ -158,7 +158,7 @@ impl CardMachine {
         window: &Window,
         ask: &Ask,
         source_start: usize,
-        left: &Left,
+        left: &RunState,
         timeout: Ticks,
     ) -> Result<Option<Confirmed>, MachineError> {
         let Work::Stream { shape, .. } = ask.work else { return Ok(None) };
@@ -187,15 +187,15 @@ impl CardMachine {
     /// Loads a span, by aligned loads of 8 B and narrower ones at its ends.
     fn loaded(&self, window: &Window, at: BarOffset, len: usize, timeout: Ticks) -> Result<Vec<u8>, MachineError> {
         /// Bytes between two checks of the clock: 4,096 loads, about 4 ms.
-        const PER_LOOK: usize = 4096 * 8;
+        const PER_CHECK: usize = 4096 * 8;
         // Reading 64 KiB by 8 B may take 10 ms, much more than a sample of stores, so the timeout applies to each part.
         let mut found = vec![0; len];
-        for (number, part) in found.chunks_mut(PER_LOOK).enumerate() {
+        for (number, part) in found.chunks_mut(PER_CHECK).enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(MachineError::Interrupted { machine: self.name() });
             }
             let begun = stamp_before();
-            window.load(at.offset + (number * PER_LOOK) as u64, part).map_err(|error| self.error(error))?;
+            window.load(at.offset + (number * PER_CHECK) as u64, part).map_err(|error| self.error(error))?;
             let after = self.timer.ticks(stamp_before().saturating_sub(begun));
             if after > timeout {
                 let waiting_for = format!("loads from {at} that verify the stored data");
@@ -252,8 +252,8 @@ impl Machine for CardMachine {
             timer,
             plan,
             cpu: self.cpus[ask.core],
-            company: Company::Nobody,
-            passes_per_look: ask.passes_per_look,
+            company: Company::None,
+            passes_per_check: ask.passes_per_check,
             delivery,
             interrupted: &interrupted,
             numbering: Numbering::EndingWith(self.runs),
@@ -277,8 +277,8 @@ impl Machine for CardMachine {
         samples.delivery = match (shape.verb, reads_back) {
             (Verb::Load, _) => Delivered::Seen,
             (Verb::Store, true) => {
-                let (timeout_cycles, passes_per_look) = (timer.cycles(plan.timeout), ask.passes_per_look);
-                let limits = Limits { timeout_cycles, passes_per_look, interrupted: &interrupted, delivery };
+                let (timeout_cycles, passes_per_check) = (timer.cycles(plan.timeout), ask.passes_per_check);
+                let limits = Limits { timeout_cycles, passes_per_check, interrupted: &interrupted, delivery };
                 Delivered::ReadBack { round_trip: self.round_trip(&limits, left.empty) }
             }
             (Verb::Store, false) => Delivered::Unknown,

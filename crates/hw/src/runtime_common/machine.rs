@@ -176,7 +176,7 @@ impl<Q: RuntimeQueue> RuntimeMachine<Q> {
                 cpu,
                 company: Company::OwnThreads,
                 // The check takes 20 to 40 ns, a launch at least 1 us.
-                passes_per_look: 1,
+                passes_per_check: 1,
                 delivery: Delivery::Drained,
                 interrupted: &interrupted,
                 numbering: Numbering::EndingWith(runs),

@@ -235,7 +235,7 @@ fn unsupported_plans_are_rejected_with_a_reason() {
         (plan(vec![store.clone(), Op::Pause(Ticks::whole_ns(1_000_001))]), "pause"),
         (plan(vec![store.clone(), Op::FlushLines(span(0, 65))]), "flush"),
         (Plan { before: vec![store.clone()], ..plan(vec![store.clone()]) }, "before"),
-        (Plan { passes: 0, ..plan(vec![store.clone()]) }, "0 passes"),
+        (Plan { passes: 0, ..plan(vec![store.clone()]) }, "0 iterations"),
         (stream(Verb::Load, Access::Movdir64b, span(0, 64)), "movdir64b to load"),
         (stream(Verb::Store, Access::NonTemporal(Width::B4), span(0, 64)), "nt4 to store"),
     ] {
@@ -324,7 +324,7 @@ fn a_single_iteration_that_cannot_be_interrupted_is_rejected() {
     for access in [Access::Plain(Width::B8), Access::Memcpy] {
         let order = StreamOrder::SameAddress { times: u64::MAX };
         let endless = Stream { order, ..Stream::over(Verb::Store, access, span(0, 8)) };
-        assert!(refused(&mut host, &plan(vec![Op::Stream(endless)])).because.contains("more passes"));
+        assert!(refused(&mut host, &plan(vec![Op::Stream(endless)])).because.contains("more of them"));
     }
 }
 
