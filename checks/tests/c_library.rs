@@ -54,11 +54,11 @@ fn a_c_program_is_told_in_words_what_it_may_not_do() {
         assert_eq!(done.status.code(), Some(1), "{said}");
         assert!(said.contains(status) && said.contains(words), "{said}");
     };
-    refused("", ": 3: ", "nothing is touched that is not named");
+    refused("", ": 3: ", "no range named");
     refused("2:0..4K", ": 1: ", "2:0..4KiB");
     refused("1:0..64", ": 3: ", "no BAR1");
     refused("2:0..64:registers:write", ": 10: ", "UC only");
-    refused("2:0..64", ": 8: ", "outside 2:0..64B");
+    refused("2:0..64", ": 8: ", "outside the named range 2:0..64B");
     card.bind("nvme");
     refused("2:0..4KiB", ": 4: ", "'nvme'");
 }

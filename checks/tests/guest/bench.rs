@@ -87,7 +87,7 @@ fn nothing_is_touched_that_nobody_named() {
     let refused = guest.run("lanemark bench --on 0000:01:00.0");
     assert!(refused.status == 2 && refused.stderr.contains("--bar 2:0..4KiB"), "{refused:?}");
     let refused = guest.run("lanemark bench --on 0000:01:00.0 --bar 2:0..8MiB");
-    assert!(refused.status == 2 && refused.stderr.contains("ends behind BAR2"), "{refused:?}");
+    assert!(refused.status == 2 && refused.stderr.contains("ends beyond BAR2"), "{refused:?}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_bound_driver_is_passed_by_only_where_the_user_says_so() {
     let mut guest = shared();
     bound_to(&mut guest, "uio_pci_generic", |guest| {
         let refused = guest.run(&format!("lanemark bench {SHORT}"));
-        assert!(refused.status == 2 && refused.stderr.contains("driven by 'uio_pci_generic'"), "{refused:?}");
+        assert!(refused.status == 2 && refused.stderr.contains("bound to the driver 'uio_pci_generic'"), "{refused:?}");
         let owned = record(guest, &format!("{SHORT} --i-own-this-device"));
         assert_eq!(owned["targets"][0]["card"]["driver"], "uio_pci_generic");
     });
@@ -106,7 +106,7 @@ fn a_bar_that_the_kernel_has_claimed_is_not_mapped_and_the_kernels_rule_is_named
     let mut guest = shared();
     let ask = "lanemark bench --on 0000:00:07.0 --bar 0:0..4KiB --question mmio_read_latency";
     let refused = guest.run(ask);
-    assert!(refused.status == 2 && refused.stderr.contains("driven by 'nvme'"), "{refused:?}");
+    assert!(refused.status == 2 && refused.stderr.contains("bound to the driver 'nvme'"), "{refused:?}");
     let refused = guest.run(&format!("{ask} --i-own-this-device"));
     assert!(refused.status == 77 && refused.stderr.contains("IO_STRICT_DEVMEM"), "{refused:?}");
 }

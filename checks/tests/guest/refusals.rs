@@ -15,11 +15,11 @@ fn refused(guest: &mut Guest, arguments: &str) -> String {
 fn a_device_that_is_not_there_a_bar_that_is_not_and_a_range_beyond_it_are_named() {
     let mut guest = shared();
     for (arguments, words) in [
-        ("0000:1f:00.0 2:0..4KiB uc", ["0000:1f:00.0 is not there", "lspci -D"]),
+        ("0000:1f:00.0 2:0..4KiB uc", ["0000:1f:00.0 does not exist", "lspci -D"]),
         ("0000:01:00.0 3:0..4KiB uc", ["has no BAR3", "BAR2"]),
-        ("0000:01:00.0 2:0..0x400001 uc", ["ends behind BAR2", "0x400000 B long"]),
-        ("0000:01:00.0 2:0..4KiB uc poke:4096:1:0", ["1 B at BAR2+0x1000", "outside 2:0..4KiB"]),
-        ("0000:01:00.0 2:0..4KiB uc poke:4093:4:0", ["4 B at BAR2+0xffd", "multiple of its width"]),
+        ("0000:01:00.0 2:0..0x400001 uc", ["ends beyond BAR2", "0x400000 B long"]),
+        ("0000:01:00.0 2:0..4KiB uc poke:4096:1:0", ["1 B at BAR2+0x1000", "outside the named range 2:0..4KiB"]),
+        ("0000:01:00.0 2:0..4KiB uc poke:4093:4:0", ["4 B at BAR2+0xffd", "a multiple of it"]),
         ("0000:01:00.0 2:0..4KiB wt", ["UC or WC", "WT"]),
     ] {
         let said = refused(&mut guest, arguments);
@@ -35,7 +35,7 @@ fn a_device_with_a_driver_is_refused_by_the_drivers_name() {
     for driver in ["uio_pci_generic", "vfio-pci"] {
         bound_to(&mut guest, driver, |guest| {
             let said = refused(guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
-            assert!(said.contains(&format!("driven by '{driver}'")) && said.contains("--i-own-this-device"), "{said}");
+            assert!(said.contains(&format!("bound to the driver '{driver}'")) && said.contains("--i-own-this-device"), "{said}");
         });
     }
     guest.expect("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");

@@ -36,5 +36,5 @@ fn a_card_that_is_pulled_while_it_is_asked_ends_the_run_with_its_name() {
     assert!(said.contains("0000:01:00.0 is gone") || said.contains("0000:01:00.0: bus error"), "{said}");
     // And nobody is misled afterwards.
     let after = guest.run("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
-    assert!(after.status == 1 && after.stderr.contains("is not there"), "{after:?}");
+    assert!(after.status == 1 && after.stderr.contains("does not exist"), "{after:?}");
 }
