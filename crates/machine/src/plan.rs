@@ -143,12 +143,12 @@ impl Op {
     }
 }
 
-/// Which way the bytes go, as the core sees it.
+/// Direction of the bytes, as the requester sees it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Verb {
-    /// From the device (or memory) into a register or ordinary memory.
+    /// From the device (or memory) to the requester.
     Load,
-    /// To the device (or memory).
+    /// From the requester to the device (or memory).
     Store,
 }
 
@@ -184,19 +184,20 @@ impl Stream {
     }
 }
 
-/// In which order the accesses of a stream touch its span.
+/// Order in which the accesses of a stream touch its span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// From the first byte to the last; a rest shorter than the width is moved with narrower accesses.
+    /// From the first byte to the last. A remainder shorter than the width is moved with narrower accesses.
     Ascending,
-    /// The whole span by one access, this often at the same address.
+    /// One access covers the whole span and is repeated at the same address.
     SameAddress {
-        /// How often.
+        /// Number of accesses.
         times: u64,
     },
-    /// In blocks of this many 64 B lines: the first access of each line of a block, then the second of each,
-    /// and so on. So many lines are being written at once. The span starts with a line and is whole blocks
-    /// long; the access is narrower than a line.
+    /// In blocks of `lines` 64 B lines: the first access of each line of a block, then the second of each, and so on.
+    ///
+    /// `lines` lines are therefore partially written at the same time. The span is line-aligned and a whole number of
+    /// blocks; the access is narrower than a line.
     ///
     /// ```
     /// use lanemark_machine::{Order, Width};
@@ -211,7 +212,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Where in the span access number `nth` of this width lies, in bytes.
+    /// Offset in the span of access number `nth` of this width, in bytes.
     #[must_use]
     pub const fn place(self, nth: u64, width: Width) -> u64 {
         let width = width.bytes();
@@ -227,7 +228,7 @@ impl Order {
         }
     }
 
-    /// Why no machine can go over `span` by `access` in this order; `None` if it makes sense.
+    /// The reason why `access` cannot cover `span` in this order; `None` if it can.
     #[must_use]
     pub const fn nonsense(self, access: Access, span: &Span) -> Option<&'static str> {
         let Order::Interleaved { lines } = self else { return None };

@@ -87,14 +87,14 @@ pub struct Window {
     pub pattern: Pattern,
 }
 
-/// In which order places of a window are touched.
+/// Order in which places of a window are accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// One behind the other.
+    /// Ascending, without gaps.
     Sequential,
-    /// Anywhere, as far apart as one transfer is long: the same places in every run.
+    /// Random multiples of the transfer length (fixed seed, the same in every run).
     Random,
-    /// One behind the other, so many bytes from the start of one to that of the next; no fewer than it is long.
+    /// Ascending, with this many bytes from the start of one transfer to the next; at least the transfer length.
     Strided(u64),
 }
 
