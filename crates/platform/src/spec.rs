@@ -4,8 +4,7 @@
 //! A key ends in its unit; a key without one is a count or a choice.
 
 use crate::memcpy::Variant;
-use crate::param::Param;
-use crate::read::Section;
+pub use crate::sections::SectionRow;
 use lanemark_units::Ticks;
 
 /// What values a key takes.
@@ -138,15 +137,15 @@ macro_rules! words {
             }
         }
 
-        impl Value for $name {
-            fn from_raw(raw: &Raw) -> Option<$name> {
+        impl crate::spec::Value for $name {
+            fn from_raw(raw: &crate::spec::Raw) -> Option<$name> {
                 match raw {
-                    $(Raw::Word($word) => Some($name::$variant),)*
+                    $(crate::spec::Raw::Word($word) => Some($name::$variant),)*
                     _ => None,
                 }
             }
-            fn to_raw(&self) -> Raw {
-                Raw::Word(self.word())
+            fn to_raw(&self) -> crate::spec::Raw {
+                crate::spec::Raw::Word(self.word())
             }
         }
     };
@@ -236,7 +235,7 @@ macro_rules! section {
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $($($(#[$tdoc])* pub $text: String,)*)?
-            $($(#[doc = $kdoc])+ pub $key: Param<$type>,)*
+            $($(#[doc = $kdoc])+ pub $key: crate::Param<$type>,)*
         }
 
         impl $name {
@@ -245,7 +244,7 @@ macro_rules! section {
             /// Keys that are plain text and need no source.
             pub const TEXTS: &'static [&'static str] = &[$($(stringify!($text),)*)?];
             /// The other keys.
-            pub const KEYS: &'static [Key] = &[$(Key {
+            pub const KEYS: &'static [crate::spec::Key] = &[$(crate::spec::Key {
                 name: stringify!($key),
                 doc: concat!($($kdoc),+),
                 kind: $kind,
@@ -253,24 +252,33 @@ macro_rules! section {
                 searched: section!(@searched $($low, $high)?),
             },)*];
 
-            /// Reads the section; every problem in it is noted, and `None` comes back if there was one.
-            pub(crate) fn read(section: &mut Section<'_, '_>) -> Option<$name> {
+        }
+
+        impl crate::sections::SectionType for $name {
+            const PATH: &'static str = $path;
+
+            fn read(section: &mut crate::read::Section<'_, '_>) -> Option<$name> {
                 $($(let $text = section.text(stringify!($text));)*)?
                 $(let $key = section.param(Self::KEYS, stringify!($key));)*
                 section.refuse_others(Self::TEXTS, Self::KEYS);
                 Some($name { $($($text: $text?,)*)? $($key: $key?,)* })
             }
+        }
 
-            pub(crate) fn each(&self, visit: &mut dyn FnMut(&'static str, Raw, &crate::Origin)) {
-                $(visit(stringify!($key), self.$key.value.to_raw(), &self.$key.origin);)*
+        impl crate::sections::AnySection for $name {
+            fn texts(&self) -> Vec<(&'static str, &str)> {
+                vec![$($((stringify!($text), self.$text.as_str()),)*)?]
             }
 
-            /// Replaces one number and says whether the key was there and took the value.
-            pub(crate) fn set(&mut self, key: &str, raw: &Raw, origin: crate::Origin) -> bool {
+            fn each(&self, visit: &mut dyn FnMut(&'static str, crate::spec::Raw, &crate::Origin)) {
+                $(visit(stringify!($key), crate::spec::Value::to_raw(&self.$key.value), &self.$key.origin);)*
+            }
+
+            fn set(&mut self, key: &str, raw: &crate::spec::Raw, origin: crate::Origin) -> bool {
                 match key {
-                    $(stringify!($key) => match Value::from_raw(raw) {
+                    $(stringify!($key) => match crate::spec::Value::from_raw(raw) {
                         Some(value) => {
-                            self.$key = Param { value, origin, line: self.$key.line };
+                            self.$key = crate::Param { value, origin, line: self.$key.line };
                             true
                         }
                         None => false,
@@ -563,37 +571,11 @@ pub(crate) use fault::check_faults;
 pub use fault::{Fault, FaultKind, NoFault};
 
 impl crate::Platform {
-    pub(crate) fn each_param(&self, visit: &mut dyn FnMut(&crate::Origin)) {
-        let mut visit = |_: &'static str, _: Raw, origin: &crate::Origin| visit(origin);
-        self.core.each(&mut visit);
-        if let Some(driver) = &self.driver {
-            driver.each(&mut visit);
+    /// Calls `visit` with the origin of every value.
+    pub(crate) fn each_origin(&self, visit: &mut dyn FnMut(&crate::Origin)) {
+        for section in self.sections().into_iter().flat_map(|(_, sections)| sections) {
+            section.each(&mut |_, _, origin| visit(origin));
         }
-        self.runtime.iter().for_each(|runtime| runtime.each(&mut visit));
-        self.root_complex.each(&mut visit);
-        if let Some(memory) = &self.memory {
-            memory.each(&mut visit);
-        }
-        self.iommu.iter().for_each(|iommu| iommu.each(&mut visit));
-        self.coherence.iter().for_each(|coherence| coherence.each(&mut visit));
-        self.link.each(&mut visit);
-        self.endpoint.each(&mut visit);
-        if let Some(dma) = &self.dma {
-            dma.each(&mut visit);
-        }
-        self.dma_read.iter().for_each(|way| way.each(&mut visit));
-        self.dma_write.iter().for_each(|way| way.each(&mut visit));
-        self.fifos.iter().for_each(|fifos| fifos.each(&mut visit));
-        self.device_memory.iter().for_each(|memory| memory.each(&mut visit));
-        self.kernel.iter().for_each(|kernel| kernel.each(&mut visit));
-        self.msi_x.iter().for_each(|msi_x| msi_x.each(&mut visit));
-        self.registers.iter().for_each(|registers| registers.each(&mut visit));
-        self.switches.iter().for_each(|switch| switch.each(&mut visit));
-        self.slots.iter().for_each(|slot| slot.each(&mut visit));
-        self.ports.iter().for_each(|port| port.each(&mut visit));
-        self.faults.iter().for_each(|fault| fault.each(&mut visit));
-        self.bars.iter().for_each(|bar| bar.each(&mut visit));
-        self.regions.iter().for_each(|region| region.each(&mut visit));
     }
 }
 
@@ -602,34 +584,10 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 23] = [
-        (Core::PATH, Core::TEXTS, Core::KEYS),
-        (Driver::PATH, Driver::TEXTS, Driver::KEYS),
-        (Runtime::PATH, Runtime::TEXTS, Runtime::KEYS),
-        (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
-        (Memory::PATH, Memory::TEXTS, Memory::KEYS),
-        (Iommu::PATH, Iommu::TEXTS, Iommu::KEYS),
-        (Coherence::PATH, Coherence::TEXTS, Coherence::KEYS),
-        (Link::PATH, Link::TEXTS, Link::KEYS),
-        (Endpoint::PATH, Endpoint::TEXTS, Endpoint::KEYS),
-        (Dma::PATH, Dma::TEXTS, Dma::KEYS),
-        (DmaRead::PATH, DmaRead::TEXTS, DmaRead::KEYS),
-        (DmaWrite::PATH, DmaWrite::TEXTS, DmaWrite::KEYS),
-        (Fifos::PATH, Fifos::TEXTS, Fifos::KEYS),
-        (DeviceMemory::PATH, DeviceMemory::TEXTS, DeviceMemory::KEYS),
-        (Kernel::PATH, Kernel::TEXTS, Kernel::KEYS),
-        (MsiX::PATH, MsiX::TEXTS, MsiX::KEYS),
-        (Registers::PATH, Registers::TEXTS, Registers::KEYS),
-        (Switch::PATH, Switch::TEXTS, Switch::KEYS),
-        (Slot::PATH, Slot::TEXTS, Slot::KEYS),
-        (Port::PATH, Port::TEXTS, Port::KEYS),
-        (Fault::PATH, Fault::TEXTS, Fault::KEYS),
-        (Bar::PATH, Bar::TEXTS, Bar::KEYS),
-        (Region::PATH, Region::TEXTS, Region::KEYS),
-    ];
+    const SECTIONS: &[SectionRow] = crate::Platform::SECTIONS;
 
     fn keys() -> impl Iterator<Item = (&'static str, &'static Key)> {
-        SECTIONS.into_iter().flat_map(|(path, _, keys)| keys.iter().map(move |key| (path, key)))
+        SECTIONS.iter().flat_map(|row| row.keys.iter().map(move |key| (row.path, key)))
     }
 
     /// Units a key may end in.
@@ -728,7 +686,7 @@ mod tests {
 
     #[test]
     fn no_key_stands_twice() {
-        for (path, texts, keys) in SECTIONS {
+        for SectionRow { path, texts, keys, .. } in SECTIONS {
             let mut names: Vec<&str> = texts.iter().copied().chain(keys.iter().map(|key| key.name)).collect();
             names.sort_unstable();
             for pair in names.windows(2) {
@@ -739,8 +697,8 @@ mod tests {
 
     #[test]
     fn every_name_is_one_that_toml_needs_no_quotes_for() {
-        for (path, texts, keys) in SECTIONS {
-            for name in texts.iter().copied().chain(keys.iter().map(|key| key.name)).chain([path]) {
+        for SectionRow { path, texts, keys, .. } in SECTIONS {
+            for name in texts.iter().copied().chain(keys.iter().map(|key| key.name)).chain([*path]) {
                 assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{path}.{name}");
             }
         }

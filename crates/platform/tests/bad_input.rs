@@ -705,7 +705,7 @@ fn many_sections_are_read_in_a_moment() {
 fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
     let fault = |port: &str, more: &str| {
         format!(
-            "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"abort\", assumed = \"a test\" }}\n{more}\n"
+            "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"completer_abort\", assumed = \"a test\" }}\n{more}\n"
         )
     };
     let line = CARD.lines().count() + 5;
@@ -713,7 +713,7 @@ fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
     let unknown =
         format!("card.toml:{line}: fault.bad.port: is \"crad\", no port of this platform; its ports: root/card, card");
     refused(&fault("crad", ""), &[&unknown]);
-    let spans = format!("card.toml:{}: fault.bad.down_ns: is of link_down only, and this is abort", line + 1);
+    let spans = format!("card.toml:{}: fault.bad.down_ns: is of link_down only, and this is completer_abort", line + 1);
     refused(&fault("card", "down_ns = { value = 5, assumed = \"a test\" }"), &[&spans]);
     let timeout = |ns: u32| {
         let row = format!("[endpoint]\ncompletion_timeout_ns = {{ value = {ns}, assumed = \"a test\" }}");

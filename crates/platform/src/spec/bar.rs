@@ -1,6 +1,6 @@
 //! Keys of a base address register.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 
 section! {
     /// One base address register.

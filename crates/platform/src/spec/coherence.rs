@@ -1,6 +1,6 @@
 //! Keys of memory that cores share with devices.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 words! {

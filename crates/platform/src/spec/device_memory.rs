@@ -1,6 +1,6 @@
 //! Keys of a card's own memory.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 section! {

@@ -1,6 +1,6 @@
 //! Keys of what an engine does within one direction: the same for reads and writes.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 /// Bytes of what an engine works on at a time.

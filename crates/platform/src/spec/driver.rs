@@ -1,6 +1,6 @@
 //! Keys of the driver and of the operating system below it.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 section! {

@@ -1,6 +1,6 @@
 //! What goes wrong on a simulated platform: sections `[[fault]]`, and the same as a word of a command line.
 
-use super::{Key, Kind, Raw, Section, Value};
+use super::{Kind, Raw, Value};
 use crate::check::ports_where_tlps_end;
 use crate::read::Notes;
 use crate::{Iommu, Origin, Param, Platform, ROOT};
@@ -270,7 +270,7 @@ mod tests {
             ("poisoned@", "it names no port behind an @"),
             (
                 "broken@card",
-                "kinds are unsupported_request, abort, poisoned, ecrc, stuck, no_credits, link_down, removed, unmapped, read_only, stuck_invalidation, unpinnable",
+                "kinds are unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down, surprise_removal, unmapped, read_only, stuck_invalidation, unpinnable",
             ),
             ("poisoned@card:x", "'x' is no number of a TLP and no time in ns"),
             ("poisoned@card:0", "its tlp must be a whole number from 1"),
@@ -297,7 +297,7 @@ mod tests {
         let switch = with("completer_abort@rc47a").unwrap_err();
         assert!(
             switch.contains(
-                "is rc47a, a port of a switch; abort happens where TLPs come to their end: root/rha25, fpga0, "
+                "is rc47a, a port of a switch; completer_abort happens where TLPs come to their end: root/rha25, fpga0, "
             ),
             "{switch}"
         );
@@ -329,7 +329,7 @@ mod tests {
         assert!(
             with("surprise_removal@fpga0:5+5ns")
                 .unwrap_err()
-                .contains("down_ns: is of link_down only, and this is removed")
+                .contains("down_ns: is of link_down only, and this is surprise_removal")
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Keys of the queues between a DMA engine and what its user built.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 /// Most bytes of a queue: more than any device has on the chip.

@@ -1,6 +1,6 @@
 //! Keys of host memory.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 use lanemark_units::Ticks;
 
 section! {

@@ -1,6 +1,6 @@
 //! Keys of a card's MSI-X capability.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 
 section! {
     /// The table of vectors through which the card interrupts; without it, its one message is plain MSI.

@@ -1,6 +1,6 @@
 //! Keys of what the registers of a card are.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 
 section! {
     /// Which of a card's registers are timers and which are its user's; without the section all of them keep what is written.

@@ -1,6 +1,6 @@
 //! Keys of the root complex.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 section! {
