@@ -119,7 +119,7 @@ pub(crate) fn with_redirect(
 /// What is set apart of a port, though nothing may have been.
 fn port_of<'a>(platform: &'a mut Platform, name: &str) -> &'a mut Port {
     let place = platform.ports.iter().position(|other| other.name == name).unwrap_or_else(|| {
-        let origin = || Origin::Default("as every port that no [[port]] is about".to_owned());
+        let origin = || Origin::Default("as all ports without a [[port]] section".to_owned());
         let mps_bytes = Param { value: 0, origin: origin(), line: 0 };
         let acs_redirect = Param { value: false, origin: origin(), line: 0 };
         platform.ports.push(Port { name: name.to_owned(), mps_bytes, acs_redirect });

@@ -1,4 +1,4 @@
-//! The platform format as JSON Schema, as a table for people, and a platform as JSON.
+//! A platform file as JSON Schema, as Markdown tables, and as JSON.
 
 use crate::sections::AnySection;
 use crate::spec::{Key, Kind, Raw};
@@ -25,11 +25,11 @@ fn value_schema(kind: Kind) -> Value {
     }
 }
 
-/// One line of text that says something.
+/// One line of text, not blank.
 const LINE: &str = "^\\P{Cc}*[^\\s\\p{Cc}]\\P{Cc}*$";
-/// A name that can stand in a path such as `region.sram.read_ns`.
+/// A name that can be part of a path such as `region.sram.read_ns`.
 const PLAIN: &str = "^[A-Za-z0-9_-]+$";
-/// A name of a port.
+/// Name of a port.
 const OF_PORT: &str = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)?$";
 
 fn text_schema(pattern: &str) -> Value {
@@ -59,7 +59,7 @@ fn key_schema(key: &Key) -> Value {
         if let Some(forms) = schema["oneOf"].as_array_mut() {
             forms.push(json!({"required": ["unknown"]}));
         }
-        // A number is known or it is not.
+        // A number has a value or is unknown, never both.
         schema["dependentSchemas"] = json!({"unknown": {"maxProperties": 1}});
     }
     schema
@@ -114,24 +114,26 @@ pub fn schema() -> String {
     format!("{schema:#}\n")
 }
 
-/// The keys as Markdown tables, one a section: for the guide, which a test compares.
+/// The keys as Markdown tables, one per section, for the guide.
 #[must_use]
 pub fn key_table() -> String {
     let mut text = String::new();
     for row in Platform::SECTIONS {
         let (open, close) = if row.is_repeated { ("[[", "]]") } else { ("[", "]") };
-        let optional = if row.is_required { "" } else { " (may be left out)" };
+        let optional = if row.is_required { "" } else { " (optional)" };
         let _ = write!(text, "### `{open}{}{close}`{optional}\n\n", row.path);
         for name in row.texts {
-            let _ = writeln!(text, "`{name}` is a plain text in quotes.\n");
+            let _ = writeln!(text, "`{name}` is plain text in quotes.\n");
         }
-        text.push_str("| key | meaning | value | default | unknown: sought from |\n| --- | --- | --- | --- | --- |\n");
+        text.push_str(
+            "| key | description | value | default | search range if unknown |\n| --- | --- | --- | --- | --- |\n",
+        );
         for key in row.keys {
             let wanted = key.kind.wanted();
             let wanted = wanted.strip_prefix("must be ").unwrap_or(&wanted);
             let default =
-                key.default.map_or("none: must be there".to_owned(), |(value, because)| format!("{value}: {because}"));
-            let sought = key.searched.map_or("may not be".to_owned(), |(low, high)| format!("{low} to {high}"));
+                key.default.map_or("none: required".to_owned(), |(value, because)| format!("{value}: {because}"));
+            let sought = key.searched.map_or("must be known".to_owned(), |(low, high)| format!("{low} to {high}"));
             let _ = writeln!(text, "| `{}` | {} | {wanted} | {default} | {sought} |", key.name, key.doc.trim());
         }
         text.push('\n');

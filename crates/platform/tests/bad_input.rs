@@ -524,7 +524,7 @@ fn a_bar_is_named_by_its_index_in_messages_however_it_is_written() {
     refused(&change(&text, "index = { value = 0, source = \"lspci\" }", "index = 0"), &[bare, &message("0")]);
     refused(
         &change(&text, "index = { value = 0, source = \"lspci\" }\n", "\n"),
-        &["card.toml:41: bar.?.index: is missing: Which one; must be a whole number from 0 to 5", &message("?")],
+        &["card.toml:41: bar.?.index: is missing: Index of the BAR; must be a whole number from 0 to 5", &message("?")],
     );
 }
 
@@ -638,7 +638,7 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
             "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
              iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
-            "card.toml:28: link.width_lanes: is missing: Width it trained at; must be one of 1, 2, 4, 8, 12, 16, 32",
+            "card.toml:28: link.width_lanes: is missing: Width of the trained link; must be one of 1, 2, 4, 8, 12, 16, 32",
             "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",
             "card.toml:45: bar.0.size_bytes: is 48KiB; a BAR's size is a power of two, such as 64KiB",
             "card.toml:67: region.queue.offset_bytes: overlaps region registers, which reaches from 0x0 to 0x1000",
