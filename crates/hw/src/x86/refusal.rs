@@ -24,7 +24,7 @@ impl Refusal {
             Refusal::Unsupported { what, because } => (what, because),
             Refusal::OutOfRange(span) => {
                 let what = format!("a span of {} B at {}", span.len, span.at);
-                (what, format!("it is outside every region; the regions are {}", regions(facts)))
+                (what, format!("it is outside every region; regions: {}", regions(facts)))
             }
         };
         Unsupported { what, machine: facts.name.clone(), because }
