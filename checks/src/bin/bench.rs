@@ -75,7 +75,7 @@ fn main() {
         ("inventory", &inventory),
         ("doctor", &doctor),
         ("iotlb", &iotlb::iotlb),
-        ("lend", &map_unmap::lend),
+        ("map", &map_unmap::map_unmap),
         ("kernels", &kernels::kernels),
         ("host", &host::host),
         ("runtime", &runtime::runtime),

@@ -1,7 +1,7 @@
-//! Lending memory: what `map` and `unmap` cost, by instructions where that can be counted, and strategies beside a B-tree.
+//! Cost of `map` and `unmap`: instructions, where valgrind is available, and allocation strategies compared with a B-tree.
 //!
-//! Instructions are counted by valgrind in a process of its own, for two numbers of pairs: their difference is the pairs',
-//! with the loop around them and without what comes before and after.
+//! Valgrind counts the instructions of a separate process for two numbers of pairs. Their difference is the cost of the
+//! pairs with the loop around them, without start and end of the process.
 
 use super::{ROUNDS, row};
 use lanemark_dma::{
@@ -14,39 +14,39 @@ use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// The argument by which this program runs pairs only: whose, and how many.
-pub const PAIRS: &str = "lend-pairs";
+/// First argument of the process that only runs pairs; a kind and a count follow.
+pub const PAIRS: &str = "map-pairs";
 const PAGE: u64 = 4096;
-/// Mappings that are live at once.
+/// Concurrently live mappings.
 const MANY: u64 = 1_000_000;
 /// Steps of the mixed trace.
 const STEPS: usize = 1 << 18;
-/// Ranges that it holds at most.
+/// Most live ranges of that trace.
 const HELD: usize = 512;
 
-/// Everything about lending.
-pub fn lend() {
+/// Prints all rows about `map` and `unmap`.
+pub fn map_unmap() {
     instructions();
     if let Err(error) = times().and_then(|()| many()) {
-        eprintln!("lend: {error}");
+        eprintln!("map: {error}");
     }
 }
 
 fn instructions() {
     for (what, pairs) in [
-        ("lend: Domain::map + unmap of a page, ranges, inlined, instructions (wanted: 145)", "inlined"),
-        ("  the same where they are called", "called"),
+        ("map: Domain::map + unmap of a page, ranges, inlined, instructions (target: 145)", "inlined"),
+        ("  the same called", "called"),
         ("  the same, invalidation deferred", "deferred"),
         ("  ranges alone, alloc + take_back", "ranges"),
         ("  sequential alone", "sequential"),
-        ("lend: magazine, alloc + take_back from the core's own (wanted: 100)", "magazine"),
+        ("map: magazine, alloc + take_back from the core's own (target: 100)", "magazine"),
         ("  baseline: free list in a B-tree", "free list"),
         ("  baseline: the loop alone", "loop"),
     ] {
         match counted(pairs) {
             Some(instructions) => row(what, vec![instructions]),
             None => {
-                return println!("{:<66} {:>14}", "lend: instructions are not counted: valgrind is not here", "none");
+                return println!("{:<66} {:>14}", "map: instructions are not counted: valgrind is not installed", "none");
             }
         }
     }
@@ -158,9 +158,9 @@ fn times() -> Result<(), Box<dyn Error>> {
         two.push(both);
         scaling.push(both / one);
     }
-    row("lend: magazine, mixed trace of 1 to 32 pages, M steps a second on core", magazines);
+    row("map: magazine, mixed trace of 1 to 32 pages, M steps a second on core", magazines);
     row("  baseline: free list in a B-tree", twins);
-    row("  magazine over free list, times (wanted: 3)", ratios);
+    row("  magazine over free list, times (target: 3)", ratios);
     row("  two cores at once, M steps a second on core, both together", two);
     row("  two cores over one, times", scaling);
     Ok(())
@@ -184,7 +184,7 @@ fn many() -> Result<(), Box<dyn Error>> {
             grown.push(after.saturating_sub(before) as f64 / 1e6);
         }
     }
-    row("lend: a million live mappings, ranges, MB more in memory (wanted: 100)", grown);
+    row("map: a million live mappings, ranges, MB more in memory (target: 100)", grown);
     row("  one map on the way there, ns", pair_ns);
     Ok(())
 }
