@@ -1,4 +1,4 @@
-//! Does a C program do what its source says, with the library and the header of this tree?
+//! A C program works with the library and the header of this tree.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -44,7 +44,7 @@ fn a_c_program_writes_to_a_card_and_reads_it_back() {
 }
 
 #[test]
-fn a_c_program_is_told_in_words_what_it_may_not_do() {
+fn a_c_program_receives_messages_for_refused_accesses() {
     let folder = tempfile::tempdir().unwrap();
     let program = compiled(folder.path(), "refused", &["-llanemark"]);
     let card = FakeCard::new();

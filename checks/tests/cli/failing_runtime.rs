@@ -107,7 +107,10 @@ fn a_device_that_cannot_be_opened_is_named_and_a_runtime_that_is_broken_is_a_war
     let output = bench("clCreateContext 1 -2", None, &TRANSFER);
     assert_eq!(output.status.code(), Some(77));
     let said = &texts(&output)[1];
-    assert!(said.contains("skipped, because cannot open opencl:0: fake (") && said.contains("creating a context"), "{said}");
+    assert!(
+        said.contains("skipped, because cannot open opencl:0: fake (") && said.contains("creating a context"),
+        "{said}"
+    );
     let vendors = tempfile::tempdir().unwrap();
     let file = vendors.path().join("broken.icd");
     std::fs::write(&file, "/nowhere/libbroken.so").unwrap();

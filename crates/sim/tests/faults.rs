@@ -511,7 +511,10 @@ fn an_engine_in_a_pause_is_waited_for_and_no_instruction() {
     let mut machine = SimulatedMachine::new(&platform("8B", &changes)).unwrap();
     let plan = Plan { timeout: ns(5000), ..moves(Verb::Store) };
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
-    assert!(error.contains("waiting for engine (the device's DMA engine issues requests at a limited rate)"), "{error}");
+    assert!(
+        error.contains("waiting for engine (the device's DMA engine issues requests at a limited rate)"),
+        "{error}"
+    );
 }
 
 #[test]
