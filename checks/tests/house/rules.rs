@@ -319,7 +319,7 @@ fn first_word(text: &str) -> &str {
 }
 
 /// The words identifiers are made of, in lower case: `send_tlp`, `BarOffset`, `MPS`.
-pub fn parts(line: &str) -> impl Iterator<Item = String> {
+fn parts(line: &str) -> impl Iterator<Item = String> {
     let mut spaced = String::new();
     let mut before = ' ';
     for c in line.chars() {
