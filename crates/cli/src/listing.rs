@@ -2,8 +2,8 @@
 
 use crate::args::{Args, CompletionsArgs, Format, ListArgs, SchemaArgs};
 use crate::failure::Failure;
-use lanemark_bench::CATALOGUE;
 use clap::CommandFactory as _;
+use lanemark_bench::CATALOGUE;
 use lanemark_platform::{PRESETS, preset};
 use lanemark_record::file;
 use serde_json::json;

@@ -5,7 +5,9 @@
 #[non_exhaustive]
 pub enum SizeError {
     /// Neither a number nor a number with a known unit.
-    #[error("'{text}' is not a size: write bytes (64), or a number with K, M, G or T (4K, 4KB and 4KiB are 4096 bytes)")]
+    #[error(
+        "'{text}' is not a size: write bytes (64), or a number with K, M, G or T (4K, 4KB and 4KiB are 4096 bytes)"
+    )]
     NotASize {
         /// What was read.
         text: String,

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn a_prefix_at_a_word_boundary_suggests_every_name_that_continues_it() {
-        let questions = ["dma_read_latency", "dma_read_bandwidth", "dma_read_write_mix", "dma_reader", "mmio_read_latency"];
+        let questions =
+            ["dma_read_latency", "dma_read_bandwidth", "dma_read_write_mix", "dma_reader", "mmio_read_latency"];
         assert_eq!(closest("dma_read", questions), ["dma_read_latency", "dma_read_bandwidth", "dma_read_write_mix"]);
         assert_eq!(closest("DMA-Read", questions).len(), 3);
     }
