@@ -22,7 +22,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(
     name = "lanemark",
-    version,
+    version = env!("LANEMARK_VERSION"),
     after_help = "Exit codes: 0 done, 1 a check failed, 2 usage or bad input, 77 skipped because something is absent, 130 interrupted."
 )]
 pub struct Args {
@@ -62,8 +62,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
-    /// Print the manual page (roff), for `man -l`
-    Man,
+    /// Print a manual page (roff), for `man -l`
+    Man(ManArgs),
 }
 
 #[derive(Debug, Arguments)]
@@ -71,6 +71,13 @@ pub struct ListArgs {
     /// Print one JSON document instead of a list
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct ManArgs {
+    /// Command to describe, such as bench [default: lanemark itself]
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
 }
 
 #[derive(Debug, Arguments)]

@@ -1,11 +1,12 @@
 //! `platforms`, `questions`, `kernels`, `schema`, `completions`, `man`: what the program itself knows, as text or JSON.
 
-use crate::args::{Args, CompletionsArgs, Format, ListArgs, SchemaArgs};
+use crate::args::{Args, CompletionsArgs, Format, ListArgs, ManArgs, SchemaArgs};
 use crate::failure::Failure;
 use clap::CommandFactory as _;
 use lanemark_bench::CATALOGUE;
 use lanemark_platform::{PRESETS, preset};
 use lanemark_record::file;
+use lanemark_units::did_you_mean;
 use serde_json::json;
 use std::io::Write;
 
@@ -82,8 +83,19 @@ pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 }
 
 /// `lanemark man`
-pub fn man() -> Result<(), Failure> {
+pub fn man(args: &ManArgs) -> Result<(), Failure> {
+    let mut whole = Args::command();
+    whole.build();
+    let command = match &args.command {
+        None => whole,
+        Some(name) => {
+            let known: Vec<&str> = whole.get_subcommands().map(clap::Command::get_name).collect();
+            let hint = did_you_mean(name, known).map(|hint| format!("; {hint}")).unwrap_or_default();
+            let found = whole.find_subcommand(name).cloned();
+            found.ok_or_else(|| Failure::Usage(format!("'{name}' is not a command: see lanemark --help{hint}")))?
+        }
+    };
     let mut page = Vec::new();
-    clap_mangen::Man::new(Args::command()).render(&mut page)?;
+    clap_mangen::Man::new(command).render(&mut page)?;
     Ok(std::io::stdout().lock().write_all(&page)?)
 }

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Command::Kernels => listing::kernels(),
         Command::Schema(args) => listing::schema(&args),
         Command::Completions(args) => listing::completions(&args),
-        Command::Man => listing::man(),
+        Command::Man(args) => listing::man(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
