@@ -1,11 +1,13 @@
-//! Sizes as text: `64`, `4KiB`, `1.5MiB`, `2GB`, and ranges such as `64..4MiB`.
+//! Sizes as people type them: `64`, `4K`, `4KiB`, `1.5MB`, and ranges such as `64..4M`. K is 1024 in all of them.
 
 /// Errors in a size or a list of sizes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizeError {
     /// Neither a number nor a number with a known unit.
-    #[error("'{text}' is not a size: write bytes (64) or a unit (4KiB, 1MiB, 2GiB; kB, MB, GB are powers of 1000)")]
+    #[error(
+        "'{text}' is not a size: write bytes (64), or a number with K, M, G or T (4K, 4KB and 4KiB are 4096 bytes)"
+    )]
     NotASize {
         /// The text.
         text: String,
@@ -30,24 +32,27 @@ pub enum SizeError {
     Zero,
 }
 
-const UNITS: &[(&str, u64)] = &[
-    ("", 1),
-    ("B", 1),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-];
+/// The binary prefixes, with the power of two that each stands for.
+const PREFIXES: &[(char, u32)] = &[('k', 10), ('m', 20), ('g', 30), ('t', 40)];
+
+/// The bytes that a unit stands for: `B`, or a binary prefix with or without `B` or `iB`, in upper or lower case; `None` for other text.
+///
+/// Sizes of transfers are powers of two almost always, so `K` and `KB` are 1024 as in fio and dd's `K`. Rates are decimal everywhere.
+fn unit_bytes(unit: &str) -> Option<u64> {
+    let unit = unit.to_ascii_lowercase();
+    if matches!(unit.as_str(), "" | "b") {
+        return Some(1);
+    }
+    let (_, power) = PREFIXES.iter().find(|(prefix, _)| unit.starts_with(*prefix))?;
+    matches!(&unit[1..], "" | "b" | "ib").then_some(1 << power)
+}
 
 /// Parses a size, in bytes.
 ///
 /// ```
 /// assert_eq!(lanemark_units::parse_size("1.5KiB"), Ok(1536));
-/// assert!(lanemark_units::parse_size("4K").is_err()); // ambiguous: 4000 or 4096
+/// assert_eq!(lanemark_units::parse_size("4k"), Ok(4096));
+/// assert!(lanemark_units::parse_size("4q").is_err());
 /// ```
 ///
 /// # Errors
@@ -58,8 +63,7 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     let not_a_size = || SizeError::NotASize { text: text.to_owned() };
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let factor =
-        UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, factor)| *factor).ok_or_else(not_a_size)?;
+    let factor = unit_bytes(unit.trim()).ok_or_else(not_a_size)?;
     let too_large = || SizeError::TooLarge { text: text.to_owned() };
     if let Some((whole, part)) = number.split_once('.') {
         if whole.is_empty() || part.is_empty() || part.len() > 12 || part.contains('.') {
@@ -166,14 +170,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_parsed_with_binary_and_decimal_units() {
+    fn sizes_are_read_as_people_type_them() {
         for (text, bytes) in [
             ("0", 0),
             ("64", 64),
             ("64B", 64),
             ("4KiB", 4096),
             ("4 KiB", 4096),
-            ("2GB", 2_000_000_000),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4KB", 4096),
+            ("4kib", 4096),
+            ("2GB", 2 << 30),
+            ("1.5m", 3 << 19),
+            ("1t", 1 << 40),
             ("1.5KiB", 1536),
             ("18446744073709551615", u64::MAX),
         ] {
@@ -182,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn malformed_and_too_large_sizes_are_refused() {
-        for text in ["", "KiB", "4K", "-1", "4kib", "1.2.3KiB", "0.3B", "1.", ".5KiB", "1e3"] {
+    fn what_is_no_size_is_refused() {
+        for text in ["", "KiB", "4Q", "-1", "4kbb", "4ik", "4bk", "4µ", "1.2.3KiB", "0.3B", "1.", ".5KiB", "1e3"] {
             assert!(matches!(parse_size(text), Err(SizeError::NotASize { .. })), "{text}");
         }
         for text in ["18446744073709551616", "16777216TiB", "18446744073709551615.000000000001TiB"] {
