@@ -173,7 +173,7 @@ fn wrong_sizes_are_refused() {
         ("64,64", &["not in ascending order"]),
         ("0", &["a size of 0 bytes is not allowed"]),
         ("64..1KiB*1", &["is not a size"]),
-        ("4K", &["'4K' is not a size", "4KiB"]),
+        ("4Q", &["'4Q' is not a size", "4KiB"]),
         ("99999999999999999999", &["larger than any address space"]),
         ("18446744073709551615", &["beyond the memory that is lent", "at most 1056964608"]),
     ];
