@@ -4,6 +4,7 @@
 //! is noticed; the tests below also look at the tree as a whole. A breach names file, line and rule.
 
 mod long_files;
+mod pages;
 mod rules;
 mod source;
 

@@ -5,7 +5,7 @@
 //! becomes [`lanemark_status::Internal`]. Handles are freed by [`lanemark_unmap`] and [`lanemark_detach`].
 //!
 //! The second room with `unsafe` of its own, because pointers come from C
-//! ([0011](../../../docs/decisions/0011-a-c-face-with-unsafe.md)).
+//! ([0011](../../../docs/decisions/0011-a-c-library-with-unsafe.md)).
 
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)] // The names are those C programs write.

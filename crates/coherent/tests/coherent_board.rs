@@ -201,9 +201,9 @@ fn the_backend_refuses_what_is_there_already_what_is_not_and_what_lies_above_the
     let attributes = MapRequest::new(lanemark_dma::Device(0), Permission::Read).attributes();
     board.map(range(0x1000, 0x2000), HostVirt(AT), attributes).unwrap();
     let error = board.map(range(0x0000, 0x2000), HostVirt(AT), attributes).unwrap_err();
-    assert_eq!((error.to_string(), board.directory_entries()), ("0x1000 translates already".into(), 2));
+    assert_eq!((error.to_string(), board.directory_entries()), ("0x1000 is mapped already".into(), 2));
     let error = board.unmap(range(0x2000, 0x2000)).unwrap_err();
-    assert_eq!((error.to_string(), board.directory_entries()), ("0x3000 does not translate".into(), 2));
+    assert_eq!((error.to_string(), board.directory_entries()), ("0x3000 is not mapped".into(), 2));
     let last = (1 << 28) - 0x1000;
     board.map(range(last, 0x1000), HostVirt(AT), attributes).unwrap();
     assert!(board.map(range(last + 0x1000, 0x1000), HostVirt(AT), attributes).is_err());

@@ -1,29 +1,63 @@
 //! What no single key can tell: that the keys fit each other.
 
+use crate::fifos::check_fifos;
+use crate::iommu::check_iommu;
+use crate::kernel::check_kernel;
+use crate::msi_x::check_msi_x;
 use crate::read::Notes;
-use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Slot, Switch};
+use crate::registers::check_registers;
+use crate::runtime::check_runtime;
+use crate::spec::check_faults;
+use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Sections, Slot, Switch};
 use lanemark_units::{Ticks, format_size};
 use lanemark_wire::TagBits;
 
 /// Bytes of a DW.
 const DW: u64 = 4;
 
-/// What there is of a tree, and of what moves in it.
-pub(crate) struct Tree<'a> {
-    pub(crate) memory: Option<&'a Memory>,
-    pub(crate) dma: Option<&'a Dma>,
-    pub(crate) switches: &'a [Switch],
-    pub(crate) slots: &'a [Slot],
+/// The sections that the checks below relate, each `None` if it could not be read.
+pub(crate) struct Parts<'a> {
+    link: Option<&'a Link>,
+    bars: Option<&'a [Bar]>,
+    regions: Option<&'a [Region]>,
+    tree: Option<Tree<'a>>,
 }
 
-/// Notes what does not fit; a part that could not be read is `None`, and what needs it is not looked at.
-pub(crate) fn check(
-    link: Option<&Link>,
-    bars: Option<&[Bar]>,
-    regions: Option<&[Region]>,
-    tree: Option<&Tree<'_>>,
-    notes: &mut Notes<'_>,
-) {
+/// The topology, and the sections that describe DMA within it.
+struct Tree<'a> {
+    memory: Option<&'a Memory>,
+    dma: Option<&'a Dma>,
+    switches: &'a [Switch],
+    slots: &'a [Slot],
+}
+
+impl<'a> Parts<'a> {
+    /// The sections of a file, as far as they could be read.
+    pub(crate) fn of(sections: &'a Sections) -> Parts<'a> {
+        let tree = match (&sections.memory, &sections.dma, &sections.switches, &sections.slots) {
+            (Ok(memory), Ok(dma), Ok(switches), Ok(slots)) => {
+                Some(Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots })
+            }
+            _ => None,
+        };
+        let Sections { link, bars, regions, .. } = sections;
+        Parts { link: link.as_ref().ok(), bars: bars.as_deref().ok(), regions: regions.as_deref().ok(), tree }
+    }
+}
+
+/// Notes every inconsistency between the sections of a platform.
+pub(crate) fn check_platform(platform: &Platform, notes: &mut Notes<'_>) {
+    let Platform { link, bars, regions, memory, dma, switches, slots, .. } = platform;
+    let tree = Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots };
+    check_parts(&Parts { link: Some(link), bars: Some(bars), regions: Some(regions), tree: Some(tree) }, notes);
+    check_whole(platform, notes);
+}
+
+/// Notes inconsistencies that can be found although some sections could not be read. A check whose sections are
+/// missing is skipped.
+pub(crate) fn check_parts(parts: &Parts<'_>, notes: &mut Notes<'_>) {
+    let Parts { link, bars, regions, tree } = parts;
+    let (link, bars, regions) = (*link, *bars, *regions);
     if let Some(link) = link {
         check_credits(link, notes);
     }
@@ -38,6 +72,24 @@ pub(crate) fn check(
         if let Some(memory) = tree.memory {
             check_memory(memory, link, notes);
         }
+    }
+}
+
+/// Notes inconsistencies of a platform of which every section could be read.
+pub(crate) fn check_whole(platform: &Platform, notes: &mut Notes<'_>) {
+    let checks: [fn(&Platform, &mut Notes<'_>); 9] = [
+        check_ports,
+        check_timeouts,
+        check_faults,
+        check_fifos,
+        check_kernel,
+        check_iommu,
+        check_msi_x,
+        check_registers,
+        check_runtime,
+    ];
+    for check in checks {
+        check(platform, notes);
     }
 }
 
@@ -243,7 +295,7 @@ fn check_credits(link: &Link, notes: &mut Notes<'_>) {
 }
 
 /// Each port is one that is there, once, and can take what it is set to; root ports take a payload in any case.
-pub(crate) fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
+fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
     let (granted, mps) = (&platform.root_complex.posted_data_credits, platform.link.mps_bytes.value);
     let root_is_set = platform.ports.iter().any(|port| port.name.starts_with(ROOT));
     if granted.value < mps.div_ceil(16) && !root_is_set {
@@ -298,7 +350,7 @@ pub(crate) fn ports_where_tlps_end(platform: &Platform) -> Vec<String> {
 }
 
 /// No requester gives up sooner than the specification lets it.
-pub(crate) fn check_timeouts(platform: &Platform, notes: &mut Notes<'_>) {
+fn check_timeouts(platform: &Platform, notes: &mut Notes<'_>) {
     let (root, endpoint) = (&platform.root_complex.completion_timeout_ns, &platform.endpoint.completion_timeout_ns);
     for (section, timeout) in [("root_complex", root), ("endpoint", endpoint)] {
         if timeout.value < Ticks::whole_ns(SHORTEST_TIMEOUT_NS) {

@@ -149,7 +149,7 @@ impl Draft {
 /// How many numbers are given, assumed, fitted and unknown.
 pub(crate) fn origins(platform: &Platform) -> [u32; 4] {
     let mut counts = [0; 4];
-    platform.each_param(&mut |origin| {
+    platform.each_origin(&mut |origin| {
         counts[match origin {
             Origin::Given(_) => 0,
             Origin::Assumed(_) | Origin::Default(_) => 1,

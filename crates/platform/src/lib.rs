@@ -25,6 +25,8 @@ mod read;
 mod registers;
 mod runtime;
 mod schema;
+#[macro_use]
+mod sections;
 pub mod spec;
 
 pub use draft::{Draft, Unknown};
@@ -37,9 +39,7 @@ pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos,
-    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, MsiX, NoFault, OrderingChoice, Port, Region, RegionKind,
-    Registers, RootComplex, Runtime, Slot, Switch, WcPartialFlush,
+    DmaWay, FaultKind, FlushLine, Forwarding, NoFault, OrderingChoice, RegionKind, SectionRow, WcPartialFlush,
 };
 
 /// What the uppermost links hang on, as `below` calls it.
@@ -48,59 +48,62 @@ pub const ROOT: &str = "root";
 /// The version of the platform format this code reads.
 pub const SCHEMA: u32 = 2;
 
-/// A whole machine: cores, a root complex, and endpoints of one kind, each below a root port or a switch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Platform {
-    /// Its name, as targets and records show it.
-    pub name: String,
-    /// One line: which processor and which card.
-    pub summary: String,
-    /// The cores.
-    pub core: Core,
-    /// The kernel driver; `None` if nothing is known about one.
-    pub driver: Option<Driver>,
-    /// What a runtime costs that programs give the card work through; `None` if there is none.
-    pub runtime: Option<Runtime>,
-    /// The root complex.
-    pub root_complex: RootComplex,
-    /// Host memory as devices meet it; `None` if no device reads or writes it.
-    pub memory: Option<Memory>,
-    /// What translates devices' addresses; `None` if nothing does.
-    pub iommu: Option<Iommu>,
-    /// What cores pay for memory that devices see too; absent if nothing is known of it.
-    pub coherence: Option<Coherence>,
-    /// The link between an endpoint and what it hangs on.
-    pub link: Link,
-    /// The endpoint.
-    pub endpoint: Endpoint,
-    /// Its DMA engine; `None` if it has none.
-    pub dma: Option<Dma>,
-    /// How that makes reads; `None` if it does nothing besides what `dma` says.
-    pub dma_read: Option<DmaRead>,
-    /// How that makes writes; the same.
-    pub dma_write: Option<DmaWrite>,
-    /// The queues between it and the user's circuit; `None` if they never hold anything up.
-    pub fifos: Option<Fifos>,
-    /// The card's own memory, by ports; `None` if nothing is known of it.
-    pub device_memory: Option<DeviceMemory>,
-    /// What kernels on the card do; `None` if it runs none.
-    pub kernel: Option<Kernel>,
-    /// Its MSI-X capability; `None` if it interrupts by MSI.
-    pub msi_x: Option<MsiX>,
-    /// Which registers are timers and which are the user's, if that is known.
-    pub registers: Option<Registers>,
-    /// The switches, in any order.
-    pub switches: Vec<Switch>,
-    /// Where the endpoint is; empty for once below the root.
-    pub slots: Vec<Slot>,
-    /// Ports whose Device Control says something else than the others'.
-    pub ports: Vec<Port>,
-    /// What goes wrong.
-    pub faults: Vec<Fault>,
-    /// Its base address registers.
-    pub bars: Vec<Bar>,
-    /// What lies behind them.
-    pub regions: Vec<Region>,
+sections! {
+    /// A whole machine: cores, a root complex, and endpoints of one kind, each below a root port or a switch.
+    pub struct Platform {
+        text {
+            /// Name, as targets and records show it.
+            name,
+            /// Processor and card in one line.
+            summary,
+        }
+        /// The cores.
+        core: once Core,
+        /// The kernel driver; `None` if unknown.
+        driver: optional Driver,
+        /// The runtime through which programs give the card work, with its costs; `None` without one.
+        runtime: optional Runtime,
+        /// The root complex.
+        root_complex: once RootComplex,
+        /// Host memory as seen by devices; `None` if no device accesses it.
+        memory: optional Memory,
+        /// The IOMMU that translates the addresses of devices; `None` without one.
+        iommu: optional Iommu,
+        /// Cost of sharing memory between cores and devices; `None` if unknown.
+        coherence: optional Coherence,
+        /// The link between an endpoint and the port above it.
+        link: once Link,
+        /// The endpoint.
+        endpoint: once Endpoint,
+        /// DMA engine of the endpoint; `None` without one.
+        dma: optional Dma,
+        /// Extra costs of reads by the DMA engine; `None` if `dma` covers them.
+        dma_read: optional DmaRead,
+        /// Extra costs of writes by the DMA engine; `None` if `dma` covers them.
+        dma_write: optional DmaWrite,
+        /// FIFOs between the DMA engine and the user logic; `None` if they never stall it.
+        fifos: optional Fifos,
+        /// Memory of the card, by ports; `None` if unknown.
+        device_memory: optional DeviceMemory,
+        /// Kernels that the card runs; `None` if it runs none.
+        kernel: optional Kernel,
+        /// MSI-X capability of the endpoint; `None` if it uses MSI.
+        msi_x: optional MsiX,
+        /// Layout of the register region: timers and user registers; `None` if unknown.
+        registers: optional Registers,
+        /// The switches, in any order.
+        switches: any_number Switch,
+        /// Positions of endpoints; empty for a single endpoint directly below the root.
+        slots: any_number Slot,
+        /// Ports whose Device Control differs from that of the others.
+        ports: any_number Port,
+        /// Injected faults.
+        faults: any_number Fault,
+        /// Base address registers of the endpoint.
+        bars: at_least_one Bar,
+        /// Regions behind the BARs.
+        regions: at_least_one Region,
+    }
 }
 
 impl Platform {

@@ -1,18 +1,10 @@
 //! From text to a checked platform, with every problem named: file, line, key, and what would be right.
 
-use crate::check::{Tree, check, check_ports, check_timeouts};
+use crate::check::{Parts, check_parts, check_whole};
 use crate::draft::Unknown;
-use crate::fifos::check_fifos;
-use crate::iommu::check_iommu;
-use crate::kernel::check_kernel;
-use crate::msi_x::check_msi_x;
-use crate::registers::check_registers;
-use crate::runtime::check_runtime;
-use crate::spec::{Key, Kind, Raw, Value, check_faults};
-use crate::{
-    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Kernel,
-    Link, Memory, MsiX, Origin, Param, Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
-};
+use crate::sections::SectionType;
+use crate::spec::{Key, Kind, Raw, Value};
+use crate::{Draft, Origin, Param, Platform, Port, SCHEMA, Sections};
 use lanemark_units::{format_size, parse_size};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -494,110 +486,22 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformE
     })
 }
 
-const TOP: &[&str] = &[
-    "schema",
-    "name",
-    "summary",
-    "core",
-    "driver",
-    "runtime",
-    "root_complex",
-    "memory",
-    "iommu",
-    "coherence",
-    "link",
-    "endpoint",
-    "dma",
-    "dma_read",
-    "dma_write",
-    "fifos",
-    "device_memory",
-    "kernel",
-    "msi_x",
-    "registers",
-    "switch",
-    "slot",
-    "port",
-    "fault",
-    "bar",
-    "region",
-];
-
 fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let mut top = Section { path: String::new(), table, start: 0, notes };
     if is_newer(&mut top) {
         // Its other keys may well be right.
         return None;
     }
-    top.refuse_unknown(TOP);
+    let texts = Platform::TEXTS.iter().copied();
+    let known: Vec<&str> =
+        ["schema"].into_iter().chain(texts).chain(Platform::SECTIONS.iter().map(|row| row.path)).collect();
+    top.refuse_unknown(&known);
     let name = top.text("name");
     let summary = top.text("summary");
-    let core = one(table, Core::PATH, notes, Core::read);
-    let driver = one_or_none(table, Driver::PATH, notes, Driver::read);
-    let runtime = one_or_none(table, Runtime::PATH, notes, Runtime::read);
-    let root_complex = one(table, RootComplex::PATH, notes, RootComplex::read);
-    let memory = one_or_none(table, Memory::PATH, notes, Memory::read);
-    let iommu = one_or_none(table, Iommu::PATH, notes, Iommu::read);
-    let coherence = one_or_none(table, Coherence::PATH, notes, Coherence::read);
-    let link = one(table, Link::PATH, notes, Link::read);
-    let endpoint = one(table, Endpoint::PATH, notes, Endpoint::read);
-    let dma = one_or_none(table, Dma::PATH, notes, Dma::read);
-    let dma_read = one_or_none(table, DmaRead::PATH, notes, DmaRead::read);
-    let dma_write = one_or_none(table, DmaWrite::PATH, notes, DmaWrite::read);
-    let fifos = one_or_none(table, Fifos::PATH, notes, Fifos::read);
-    let device_memory = one_or_none(table, DeviceMemory::PATH, notes, DeviceMemory::read);
-    let kernel = one_or_none(table, Kernel::PATH, notes, Kernel::read);
-    let msi_x = one_or_none(table, MsiX::PATH, notes, MsiX::read);
-    let registers = one_or_none(table, Registers::PATH, notes, Registers::read);
-    let switches = several_or_none(table, Switch::PATH, notes, Switch::read);
-    let slots = several_or_none(table, Slot::PATH, notes, Slot::read);
-    let ports = several_or_none(table, Port::PATH, notes, Port::read);
-    let faults = several_or_none(table, Fault::PATH, notes, Fault::read);
-    let bars = several(table, Bar::PATH, notes, Bar::read);
-    let regions = several(table, Region::PATH, notes, Region::read);
-    let tree = match (&memory, &dma, &switches, &slots) {
-        (Ok(memory), Ok(dma), Some(switches), Some(slots)) => {
-            Some(Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots })
-        }
-        _ => None,
-    };
-    check(link.as_ref(), bars.as_deref(), regions.as_deref(), tree.as_ref(), notes);
-    let platform = Platform {
-        name: name?,
-        summary: summary?,
-        core: core?,
-        driver: driver.ok()?,
-        runtime: runtime.ok()?,
-        root_complex: root_complex?,
-        memory: memory.ok()?,
-        iommu: iommu.ok()?,
-        coherence: coherence.ok()?,
-        link: link?,
-        endpoint: endpoint?,
-        dma: dma.ok()?,
-        dma_read: dma_read.ok()?,
-        dma_write: dma_write.ok()?,
-        fifos: fifos.ok()?,
-        device_memory: device_memory.ok()?,
-        kernel: kernel.ok()?,
-        msi_x: msi_x.ok()?,
-        registers: registers.ok()?,
-        switches: switches?,
-        slots: slots?,
-        ports: ports?,
-        faults: faults?,
-        bars: bars?,
-        regions: regions?,
-    };
-    check_ports(&platform, notes);
-    check_timeouts(&platform, notes);
-    check_faults(&platform, notes);
-    check_fifos(&platform, notes);
-    check_kernel(&platform, notes);
-    check_iommu(&platform, notes);
-    check_msi_x(&platform, notes);
-    check_registers(&platform, notes);
-    check_runtime(&platform, notes);
+    let sections = Sections::read(table, notes);
+    check_parts(&Parts::of(&sections), notes);
+    let platform = sections.complete(name?, summary?)?;
+    check_whole(&platform, notes);
     Some(platform)
 }
 
@@ -627,12 +531,9 @@ fn is_newer(top: &mut Section<'_, '_>) -> bool {
     newer
 }
 
-fn one<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Option<T> {
+/// Reads a section that occurs once.
+pub(crate) fn one<T: SectionType>(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<T> {
+    let path = T::PATH;
     let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == path) else {
         notes.at_byte(0, path.to_owned(), format!("the section [{path}] is missing"));
         return None;
@@ -643,41 +544,18 @@ fn one<T>(
         notes.at_byte(start, path.to_owned(), format!("is {found}; must be one section [{path}]"));
         return None;
     };
-    read(&mut Section { path: path.to_owned(), table: section, start, notes })
+    T::read(&mut Section { path: path.to_owned(), table: section, start, notes })
 }
 
-/// A section of which nothing is said; `None` if that is not enough.
-pub(crate) fn of_defaults<T>(path: &str, read: fn(&mut Section<'_, '_>) -> Option<T>) -> Option<T> {
+/// A section with all keys at their defaults; `None` if a key has none.
+pub(crate) fn of_defaults<T: SectionType>() -> Option<T> {
     let (table, mut notes) = (DeTable::new(), Notes::new("", b""));
-    read(&mut Section { path: path.to_owned(), table: &table, start: 0, notes: &mut notes })
+    T::read(&mut Section { path: T::PATH.to_owned(), table: &table, start: 0, notes: &mut notes })
 }
 
-/// As [`one`], of a section that may be missing; what is wrong with it is noted.
-fn one_or_none<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Result<Option<T>, ()> {
-    if table.contains_key(path) { one(table, path, notes, read).map(Some).ok_or(()) } else { Ok(None) }
-}
-
-/// As [`several`], of sections that may all be missing.
-fn several_or_none<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Option<Vec<T>> {
-    if table.contains_key(path) { several(table, path, notes, read) } else { Some(Vec::new()) }
-}
-
-fn several<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Option<Vec<T>> {
+/// Reads a repeated section, which must occur.
+pub(crate) fn at_least_one<T: SectionType>(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Vec<T>> {
+    let path = T::PATH;
     let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == path) else {
         notes.at_byte(0, path.to_owned(), format!("at least one section [[{path}]] is needed"));
         return None;
@@ -698,7 +576,7 @@ fn several<T>(
         let read = if let Some(table) = item.get_ref().as_table() {
             let mut section = Section { path: format!("{path}.{}", label(path, table)), table, start, notes };
             check_name(&mut section, &mut lines);
-            read(&mut section)
+            T::read(&mut section)
         } else {
             let message = format!("is {}; must be a section [[{path}]]", shown(item.get_ref()));
             notes.at_byte(start, path.to_owned(), message);

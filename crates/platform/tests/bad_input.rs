@@ -524,7 +524,7 @@ fn a_bar_is_named_by_its_index_in_messages_however_it_is_written() {
     refused(&change(&text, "index = { value = 0, source = \"lspci\" }", "index = 0"), &[bare, &message("0")]);
     refused(
         &change(&text, "index = { value = 0, source = \"lspci\" }\n", "\n"),
-        &["card.toml:41: bar.?.index: is missing: Which one; must be a whole number from 0 to 5", &message("?")],
+        &["card.toml:41: bar.?.index: is missing: Index of the BAR; must be a whole number from 0 to 5", &message("?")],
     );
 }
 
@@ -638,7 +638,7 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
             "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
              iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
-            "card.toml:28: link.width_lanes: is missing: Width it trained at; must be one of 1, 2, 4, 8, 12, 16, 32",
+            "card.toml:28: link.width_lanes: is missing: Width of the trained link; must be one of 1, 2, 4, 8, 12, 16, 32",
             "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",
             "card.toml:45: bar.0.size_bytes: is 48KiB; a BAR's size is a power of two, such as 64KiB",
             "card.toml:67: region.queue.offset_bytes: overlaps region registers, which reaches from 0x0 to 0x1000",
@@ -705,7 +705,7 @@ fn many_sections_are_read_in_a_moment() {
 fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
     let fault = |port: &str, more: &str| {
         format!(
-            "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"abort\", assumed = \"a test\" }}\n{more}\n"
+            "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"completer_abort\", assumed = \"a test\" }}\n{more}\n"
         )
     };
     let line = CARD.lines().count() + 5;
@@ -713,7 +713,7 @@ fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
     let unknown =
         format!("card.toml:{line}: fault.bad.port: is \"crad\", no port of this platform; its ports: root/card, card");
     refused(&fault("crad", ""), &[&unknown]);
-    let spans = format!("card.toml:{}: fault.bad.down_ns: is of link_down only, and this is abort", line + 1);
+    let spans = format!("card.toml:{}: fault.bad.down_ns: is of link_down only, and this is completer_abort", line + 1);
     refused(&fault("card", "down_ns = { value = 5, assumed = \"a test\" }"), &[&spans]);
     let timeout = |ns: u32| {
         let row = format!("[endpoint]\ncompletion_timeout_ns = {{ value = {ns}, assumed = \"a test\" }}");

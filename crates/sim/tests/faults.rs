@@ -462,7 +462,7 @@ fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happen
         let mut last = machine(&format!("{kind}@root/card:32"));
         let _ = fails(&mut last, &moves(Verb::Store));
         assert_eq!(missed(&last), "", "{kind}");
-        assert_eq!(last.injected_faults()[0].to_string(), format!("{kind}@root/card:32 went wrong by --fault"));
+        assert_eq!(last.injected_faults()[0].to_string(), format!("{kind}@root/card:32 injected by --fault"));
     }
     let mut never = machine("no_completion@root/card:1");
     works(&mut never, &moves(Verb::Store));
@@ -511,7 +511,10 @@ fn an_engine_in_a_pause_is_waited_for_and_no_instruction() {
     let mut machine = SimulatedMachine::new(&platform("8B", &changes)).unwrap();
     let plan = Plan { timeout: ns(5000), ..moves(Verb::Store) };
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
-    assert!(error.contains("waiting for engine (the device's DMA engine makes requests no faster)"), "{error}");
+    assert!(
+        error.contains("waiting for engine (the device's DMA engine issues requests at a limited rate)"),
+        "{error}"
+    );
 }
 
 #[test]

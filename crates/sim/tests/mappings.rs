@@ -320,7 +320,7 @@ fn an_invalidation_that_never_ends_is_an_error_and_its_page_is_not_handed_out_ag
     let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
     assert_eq!(stuck.iova(), good.iova(), "an address whose invalidation has ended is used again");
     let error = domain.unmap(stuck, Ticks::ZERO).unwrap_err().to_string();
-    assert!(error.contains("no answer after"), "{error}");
+    assert!(error.contains("no completion after"), "{error}");
     let other = domain.map(
         &mut Buffer::new(HostPhys(domain.backend().mapped_at()), PAGE),
         MapRequest::new(Device(0), Permission::Read),
@@ -505,8 +505,8 @@ fn exhausts<A: IovaAllocator>(strategy: A, order: AccessOrder, of_one: u64) {
     let (mut mapped, said) = lent_until_refused(&mut domain);
     assert_eq!(mapped.len() as u64, FEW / of_one, "{name}");
     let meant = format!(
-        "test: {name} has no IOVA for card: 4096 B in a row are wanted, 0 B are free, and the longest piece of them has 0 B; \
-         unmap something, or take a longer space"
+        "test: {name} has no IOVA for card: 4096 contiguous bytes requested; 0 B are free, the longest run is 0 B; \
+         unmap something, or use a larger space"
     );
     assert_eq!(said, meant);
     // One is taken back, and another page gets its IOVA.
@@ -546,8 +546,7 @@ fn scatters<A: IovaAllocator>(strategy: A, order: AccessOrder) {
         domain.unmap(mapping, Ticks::ZERO).unwrap();
     }
     let said = try_to_lend(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
-    let meant =
-        "8192 B in a row are wanted, 32768 B are free, and the longest piece of them has 4096 B; unmap something";
+    let meant = "8192 contiguous bytes requested; 32768 B are free, the longest run is 4096 B; unmap something";
     assert!(said.contains(&format!("{name} has no IOVA for card: {meant}")), "{said}");
     leads_there_and_nowhere_else(&mut domain, &stays);
     domain.unmap(stays[0].1, Ticks::ZERO).unwrap();

@@ -1,4 +1,4 @@
-//! Does a question that asks a platform nothing say what it would take?
+//! A question without cases for a platform names what the platform lacks.
 
 use lanemark_bench::{Axes, CATALOGUE, question};
 use lanemark_machine::{Facts, Machine};
@@ -9,14 +9,14 @@ fn facts(platform: &Platform) -> Facts {
     SimulatedMachine::new(platform).unwrap().facts().clone()
 }
 
-/// Why a question asks nothing of a platform, if it says so.
+/// The reason why a question has no cases for a platform; `None` if it has some.
 fn left_out(name: &str, platform: &Platform) -> Option<String> {
     let left_out = (question(name).unwrap().left_out)(&facts(platform))?;
     left_out.is_all().then_some(left_out.because)
 }
 
 #[test]
-fn a_question_that_has_nothing_to_ask_says_what_it_needs_and_one_that_has_leaves_nothing_out() {
+fn a_question_has_either_cases_or_a_reason() {
     let mut reasons = Vec::new();
     for row in PRESETS {
         let whole = preset(row.name).unwrap().unwrap();
@@ -37,7 +37,7 @@ fn a_question_that_has_nothing_to_ask_says_what_it_needs_and_one_that_has_leaves
 }
 
 #[test]
-fn a_card_without_queues_and_one_with_a_single_channel_say_so() {
+fn relay_bandwidth_names_missing_queues_and_channels() {
     let rosta = preset("rosta-virtex7").unwrap().unwrap();
     let relay = |platform: &Platform| left_out("relay_bandwidth", platform);
     assert_eq!(relay(&rosta), None);
@@ -48,7 +48,7 @@ fn a_card_without_queues_and_one_with_a_single_channel_say_so() {
 }
 
 #[test]
-fn a_cache_lines_that_are_not_filled_and_another_socket_are_asked_about_where_there_are_any() {
+fn questions_about_caches_partial_lines_and_sockets_need_the_platform_keys() {
     let card = preset("card-gen5-x16").unwrap().unwrap();
     assert!(left_out("cache_residency", &card).unwrap().contains("memory.cached_read_ns"));
     assert!(left_out("partial_line_writes", &card).unwrap().contains("memory.partial_line_ns is 0"));

@@ -1,12 +1,12 @@
-//! Random platforms with a DMA engine, and random transfers by devices: the same from the same seed, everywhere.
+//! Random platforms with a DMA engine, and random transfers, reproducible from a seed.
 
-#![allow(dead_code)] // Each test binary uses its part.
+#![allow(dead_code)] // Each test binary uses a part of it.
 
 use lanemark_machine::{OnChannels, Partner, Pattern, Relay, Transfer, Verb, Window, WriteRead};
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
 use lanemark_wire::{Generation, Lanes, dw_ticks};
 
-/// A linear congruential generator: the same numbers everywhere.
+/// A linear congruential generator with a given seed.
 pub struct Random(pub u64);
 
 impl Random {
@@ -19,19 +19,19 @@ impl Random {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// Between two numbers, each order of magnitude as likely as the other.
+    /// A number between `least` and `most`, log-uniform.
     pub fn between(&mut self, least: f64, most: f64) -> f64 {
         let share = self.below(1_000_000) as f64 / 1e6;
         (least.ln() + share * (most.ln() - least.ln())).exp()
     }
 }
 
-/// A preset with a DMA engine, and half of its numbers drawn.
+/// A preset with a DMA engine, in which about half of the numbers are random.
 pub fn platform(random: &mut Random) -> Platform {
     let mut platform = preset(random.pick(&["card-gen5-x16", "rosta-virtex7"])).unwrap().unwrap();
-    // Which packet meets an ordered set no formula knows.
+    // No formula predicts which packets meet an ordered set.
     platform.link.skp.value = false;
-    // What queues and the engine's ways take has a test of its own.
+    // Queues and engine chunks have a separate test.
     platform.fifos = None;
     let numbers: [(&str, f64, f64); 11] = [
         ("link.latency_ns", 20.0, 500.0),
@@ -59,22 +59,22 @@ pub fn platform(random: &mut Random) -> Platform {
         ("root_complex.posted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
         ("root_complex.nonposted_header_credits", &[4.0, 8.0, 16.0, 32.0, 127.0]),
     ];
-    draw(&mut platform, random, &numbers, &choices);
+    randomise(&mut platform, random, &numbers, &choices);
     if random.below(2) == 0 {
         set(&mut platform, "dma.tags", random.between(1.0, 256.0).round());
     }
-    // Of the key for odd ends no number is drawn, or all that follow would be others.
+    // This key takes no random number, which would change all following ones.
     if let Some(memory) = &mut platform.memory {
         memory.odd_end_completion.value = platform.link.latency_ns.value.0.is_multiple_of(3);
     }
     platform
 }
 
-/// The same, and half of what an engine does within a direction drawn too, and the user's clock of a card with queues.
+/// As [`platform`], also with random engine chunks and segments, and a random user clock of cards with queues.
 pub fn platform_with_ways(random: &mut Random) -> Platform {
     let mut platform = platform(random);
     let text = PRESETS.iter().find(|preset| preset.name == platform.name).unwrap().text;
-    // These take nothing as long as nothing is drawn.
+    // The defaults of these sections take no time.
     let with_ways = Platform::parse("ways", &format!("{text}\n[dma_read]\n[dma_write]\n")).unwrap();
     let Platform { dma_read, dma_write, fifos, .. } = with_ways;
     platform = Platform { dma_read, dma_write, fifos, ..platform };
@@ -93,11 +93,11 @@ pub fn platform_with_ways(random: &mut Random) -> Platform {
         ("dma_write.segment_bytes", &[64.0, 100.0, 1024.0, 65536.0]),
         ("fifos.beat_ns", &[0.5, 4.0, 20.0, 40.0, 100.0]),
     ];
-    draw(&mut platform, random, &numbers, &choices);
+    randomise(&mut platform, random, &numbers, &choices);
     platform
 }
 
-/// The same as [`platform`], and half of what calls take drawn too.
+/// As [`platform`], also with random costs of driver calls.
 pub fn platform_with_driver(random: &mut Random) -> Platform {
     let mut platform = platform(random);
     let numbers: [(&str, f64, f64); 7] = [
@@ -114,28 +114,28 @@ pub fn platform_with_driver(random: &mut Random) -> Platform {
         ("dma.prefetch_descriptors", &[1.0, 2.0, 4.0, 16.0, 64.0]),
         ("driver.copy_bytes", &[4.0, 8.0, 16.0]),
     ];
-    draw(&mut platform, random, &numbers, &choices);
+    randomise(&mut platform, random, &numbers, &choices);
     platform
 }
 
-/// The same, and half of what a root complex does for devices drawn too; half of the cards interrupt by MSI-X.
+/// As [`platform_with_driver`], also with a random root complex and cache; half of the cards interrupt by MSI-X.
 pub fn platform_with_root_complex(random: &mut Random) -> Platform {
     let mut platform = platform_with_driver(random);
     let choices: [(&str, &[f64]); 1] = [("memory.cache_bytes", &[1024.0, 4096.0, 65536.0, 1_048_576.0])];
-    draw(&mut platform, random, &[("root_complex.request_ns", 0.5, 100.0)], &choices);
+    randomise(&mut platform, random, &[("root_complex.request_ns", 0.5, 100.0)], &choices);
     let read_ns = platform.memory.as_ref().unwrap().read_ns.value.as_ns();
-    draw(&mut platform, random, &[("memory.cached_read_ns", 50.0, read_ns.max(50.5))], &[]);
+    randomise(&mut platform, random, &[("memory.cached_read_ns", 50.0, read_ns.max(50.5))], &[]);
     if random.below(2) == 0 {
         let text = PRESETS.iter().find(|preset| preset.name == platform.name).unwrap().text;
-        let number = |(key, value): (&str, u32)| format!("{key} = {{ value = {value}, assumed = \"drawn\" }}\n");
+        let number = |(key, value): (&str, u32)| format!("{key} = {{ value = {value}, assumed = \"random\" }}\n");
         let keys = [("vectors", 4), ("bar", 0), ("table_offset_bytes", 256), ("pending_offset_bytes", 512)].map(number);
         platform.msi_x = Platform::parse("vectors", &format!("{text}\n[msi_x]\n{}", keys.concat())).unwrap().msi_x;
     }
     platform
 }
 
-/// Draws half of these numbers.
-fn draw(platform: &mut Platform, random: &mut Random, numbers: &[(&str, f64, f64)], choices: &[(&str, &[f64])]) {
+/// Sets about half of these keys to random values.
+fn randomise(platform: &mut Platform, random: &mut Random, numbers: &[(&str, f64, f64)], choices: &[(&str, &[f64])]) {
     for (key, least, most) in numbers {
         if random.below(2) == 0 {
             set(platform, key, random.between(*least, *most));
@@ -148,12 +148,14 @@ fn draw(platform: &mut Platform, random: &mut Random, numbers: &[(&str, f64, f64
     }
 }
 
+/// Sets a key, unless the value is invalid in this platform.
 pub fn set(platform: &mut Platform, key: &str, value: f64) {
-    if let Ok(changed) = platform.with(key, value, Origin::Assumed("drawn".to_owned())) {
+    if let Ok(changed) = platform.with(key, value, Origin::Assumed("random".to_owned())) {
         *platform = changed;
     }
 }
 
+/// A random transfer, and its class in tables.
 pub fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
     let card = random.below(u64::from(cards)) as u32;
     let bytes = random.pick(&[1, 8, 63, 64, 65, 128, 256, 500, 512, 1024, 4096, 16384]);
@@ -166,7 +168,7 @@ pub fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
         2 => (Transfer { verb: Verb::Load, outstanding: Some(1), ..host }, "reads one at a time"),
         _ => {
             let other = (card + 1 + random.below(u64::from(cards) - 1) as u32) % cards;
-            // The window of the preset that has peers.
+            // The window of the preset with several cards.
             let window = Window { offset: (8 << 20) + window.offset, ..window };
             (Transfer { window, partner: Partner::Peer { card: other, bar: 0 }, ..host }, "writes to a peer")
         }
@@ -176,23 +178,23 @@ pub fn transfer(random: &mut Random, cards: u32) -> (Transfer, &'static str) {
 /// A platform with several cards.
 pub fn platform_with_peers(random: &mut Random) -> Platform {
     loop {
-        let drawn = platform(random);
-        if drawn.cards() > 1 {
-            break drawn;
+        let picked = platform(random);
+        if picked.cards() > 1 {
+            break picked;
         }
     }
 }
 
-/// The same with half of the cards below a root port of their own, or ports that redirect requests, and a root complex of
-/// any kind between.
+/// The platform with half of the cards below another root port, or with ports that redirect requests, and a random root
+/// complex between them.
 pub fn by_the_root(mut platform: Platform, random: &mut Random) -> Platform {
     if random.below(2) == 0 {
         "root".clone_into(&mut platform.switches[2].below);
     } else {
-        // One root port, and every port that looks down redirects what comes up.
+        // One root port, and every downstream port redirects upstream requests.
         let ports = platform.port_names().into_iter().filter(|port| port.starts_with('r') && port.contains('/'));
         for port in ports.filter(|port| !port.starts_with("root")).collect::<Vec<_>>() {
-            platform = platform.with_acs_redirect(&port, true, Origin::Assumed("drawn".to_owned())).unwrap();
+            platform = platform.with_acs_redirect(&port, true, Origin::Assumed("random".to_owned())).unwrap();
         }
     }
     set(&mut platform, "root_complex.peer_forward_ns", random.between(1.0, 1000.0));
@@ -200,7 +202,7 @@ pub fn by_the_root(mut platform: Platform, random: &mut Random) -> Platform {
         ("root_complex.peer_read_bytes", &[0.0, 64.0, 64.0, 128.0, 256.0]),
         ("root_complex.peer_tags", &[1.0, 4.0, 16.0, 256.0]),
     ];
-    draw(&mut platform, random, &[], &choices);
+    randomise(&mut platform, random, &[], &choices);
     platform.root_complex.peer_in_order.value = random.below(2) == 0;
     platform
 }
@@ -212,29 +214,29 @@ pub fn dllp_ns(platform: &Platform) -> f64 {
     (dw_ticks(generation, lanes) * u64::from(generation.rate().dllp_bytes / 4)).as_ns()
 }
 
-/// A read of another card's storage, all at once or so many at a time.
+/// A read of another card's storage, with all or one outstanding.
 pub fn read_of_peer(random: &mut Random, platform: &Platform) -> Transfer {
-    let (mut drawn, _) = transfer(random, 1);
+    let (mut picked, _) = transfer(random, 1);
     let card = random.below(u64::from(platform.cards())) as u32;
     let other = (card + 1 + random.below(u64::from(platform.cards()) - 1) as u32) % platform.cards();
-    drawn.window.offset += 8 << 20;
+    picked.window.offset += 8 << 20;
     let outstanding = random.pick(&[None, None, Some(1)]);
-    Transfer { card, verb: Verb::Load, partner: Partner::Peer { card: other, bar: 0 }, outstanding, ..drawn }
+    Transfer { card, verb: Verb::Load, partner: Partner::Peer { card: other, bar: 0 }, outstanding, ..picked }
 }
 
 /// Writes to host memory, each followed by a read of the same bytes, one at a time.
 pub fn pairs(random: &mut Random, cards: u32) -> WriteRead {
-    let (drawn, _) = transfer(random, cards);
-    let window = Window { offset: random.pick(&[0, 4, 64, 4000]), ..drawn.window };
+    let (picked, _) = transfer(random, cards);
+    let window = Window { offset: random.pick(&[0, 4, 64, 4000]), ..picked.window };
     let (verb, partner, count) = (Verb::Store, Partner::Host, random.pick(&[1, 7]));
     WriteRead {
-        write: Transfer { verb, partner, window, count, outstanding: Some(1), ..drawn },
+        write: Transfer { verb, partner, window, count, outstanding: Some(1), ..picked },
         read: window,
         is_mixed: false,
     }
 }
 
-/// The same platform with so few credits on some of its links, and places of replay buffers, that they may be the limit.
+/// The platform with few credits and replay buffer entries on some links, so that these may be the limit.
 pub fn with_few_credits(mut platform: Platform, random: &mut Random) -> Platform {
     let mut receivers = vec!["link".to_owned(), "root_complex".to_owned()];
     receivers.extend(platform.switches.iter().map(|switch| format!("switch.{}", switch.name)));
@@ -271,9 +273,9 @@ pub fn on_channels(random: &mut Random, platform: &mut Platform) -> OnChannels {
 /// Cards with queues of several sizes, and what some of them hand on.
 pub fn relay(random: &mut Random) -> (Platform, Relay) {
     let mut platform = loop {
-        let drawn = platform_with_ways(random);
-        if drawn.cards() > 1 {
-            break drawn;
+        let picked = platform_with_ways(random);
+        if picked.cards() > 1 {
+            break picked;
         }
     };
     for queue in ["rx", "tx", "ep_rx", "ep_tx"] {

@@ -1,25 +1,25 @@
-//! Looking at a board changes nothing of what happens on it. Links do not look at each acknowledgment and credit when it goes, and are
-//! brought up to date where somebody asks what they carried: then everything goes on as if nobody had.
+//! Observing a board has no side effects. Links process acknowledgments and credits lazily, and are brought up to date when
+//! their traffic is read; the simulation then continues as without the reading.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{Random, by_the_root, pairs, platform, platform_with_ways, set, transfer, with_few_credits};
 use lanemark_machine::Verb;
 use lanemark_platform::{OrderingChoice, Platform};
 use lanemark_sim::Board;
 use lanemark_units::Ticks;
+use random_platform::{Random, by_the_root, pairs, platform, platform_with_ways, set, transfer, with_few_credits};
 
-/// A random platform whose links have few credits, wait for acknowledgments, or carry what comes damaged.
+/// A random platform whose links have few credits, wait for acknowledgments, or corrupt TLPs.
 fn any_platform(random: &mut Random) -> Platform {
-    let mut drawn = if random.below(2) == 0 { platform_with_ways(random) } else { platform(random) };
+    let mut picked = if random.below(2) == 0 { platform_with_ways(random) } else { platform(random) };
     if random.below(2) == 0 {
-        drawn = with_few_credits(drawn, random);
+        picked = with_few_credits(picked, random);
     }
-    if drawn.cards() > 1 && random.below(3) == 0 {
-        drawn = by_the_root(drawn, random);
+    if picked.cards() > 1 && random.below(3) == 0 {
+        picked = by_the_root(picked, random);
     }
-    drawn.link.skp.value = random.below(3) == 0;
-    drawn.link.ordering.value =
+    picked.link.skp.value = random.below(3) == 0;
+    picked.link.ordering.value =
         random.pick(&[OrderingChoice::Blocked, OrderingChoice::Blocked, OrderingChoice::Never, OrderingChoice::Random]);
     for (key, values) in [
         ("link.replay_tlps", [0.0, 0.0, 1.0, 3.0, 16.0]),
@@ -28,12 +28,12 @@ fn any_platform(random: &mut Random) -> Platform {
         ("link.posted_header_credits", [1.0, 2.0, 8.0, 32.0, 64.0]),
         ("link.nonposted_header_credits", [1.0, 2.0, 8.0, 32.0, 64.0]),
     ] {
-        set(&mut drawn, key, random.pick(&values));
+        set(&mut picked, key, random.pick(&values));
     }
-    drawn
+    picked
 }
 
-/// What happened on a board of this seed, in words, where somebody looks between ticks one time in three, or nobody does.
+/// Result of a run with this seed as text; with `looks`, links are observed between one tick in three.
 fn left(seed: u64, looks: bool) -> String {
     let mut random = Random(seed * 77 + 5);
     let platform = any_platform(&mut random);
@@ -65,7 +65,7 @@ fn left(seed: u64, looks: bool) -> String {
 }
 
 #[test]
-fn who_looks_at_links_between_two_ticks_changes_nothing() {
+fn observing_links_between_ticks_has_no_side_effects() {
     for seed in 0..1500 {
         assert_eq!(left(seed, true), left(seed, false), "seed {seed}");
     }
