@@ -20,10 +20,8 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/report/src/table.rs", "the tables of a terminal"),
     ("crates/sim/src/board.rs", "the board"),
     ("crates/sim/src/device/dma_engine.rs", "the DMA engine"),
-    ("crates/sim/src/device/endpoint.rs", "the endpoint"),
     ("crates/sim/src/fabric/link.rs", "the transmitter of one direction of a link"),
     ("crates/sim/src/host/core.rs", "the core"),
-    ("crates/sim/src/host/program.rs", "the program of a core"),
     ("crates/sim/src/iommu.rs", "the IOMMU"),
     ("crates/sim/src/machine.rs", "the simulated machine"),
 ];

@@ -40,7 +40,7 @@ impl Spec {
     /// ```
     /// use lanemark_coherent::AdapterTlbSpec;
     /// # use lanemark_units::HostPhys;
-    /// let spec = Spec { entries: 256, chain_bits: 8, block_bits: 12, directory: HostPhys(0) };
+    /// let spec = AdapterTlbSpec { entries: 256, chain_bits: 8, block_bits: 12, directory: HostPhys(0) };
     /// assert_eq!(spec.directory_bytes(), 8 << 20);
     /// ```
     #[must_use]

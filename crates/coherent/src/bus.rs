@@ -62,8 +62,8 @@ impl Spec {
     /// ```
     /// use lanemark_coherent::{BusSpec, TransactionKind};
     /// use lanemark_units::Ticks;
-    /// assert_eq!(Spec::runway_like().time(TransactionKind::Read(32)), Ticks::whole_ns(60));
-    /// assert_eq!(Spec::runway_like().time(TransactionKind::Read(4)), Ticks::whole_ns(30));
+    /// assert_eq!(BusSpec::runway_like().time(TransactionKind::Read(32)), Ticks::whole_ns(60));
+    /// assert_eq!(BusSpec::runway_like().time(TransactionKind::Read(4)), Ticks::whole_ns(30));
     /// ```
     #[must_use]
     pub fn time(&self, kind: TransactionKind) -> Ticks {

@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use lanemark_coherent::{CoherentBoard, Spec};
-//! use lanemark_dma::{Buffer, Domain, Invalidation, MapUnmap, Permission, Ranges, Space, Turn};
+//! use lanemark_dma::{Buffer, Domain, Invalidation, MapRequest, Permission, Ranges, Space};
 //! use lanemark_units::{HostVirt, Ticks};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let board = CoherentBoard::new(Spec::coherent())?;
@@ -30,7 +30,7 @@
 //!
 //! domain.backend_mut().store(1, HostVirt(0x5000), b"a line of processor 1, not written")?;
 //! let buffer = Buffer::new(HostVirt(0x5000), 64);
-//! let mapping = domain.map(&mut buffer.clone(), MapUnmap::new(disk, Permission::Read), Ticks::ZERO)?;
+//! let mapping = domain.map(&mut buffer.clone(), MapRequest::new(disk, Permission::Read), Ticks::ZERO)?;
 //! let mut seen = [0; 64];
 //! domain.backend_mut().device_read(0, mapping.iova(), &mut seen)?;
 //! assert_eq!(&seen[..34], b"a line of processor 1, not written");

@@ -77,6 +77,7 @@ impl Memory {
     }
 
     /// Writes the bytes of `data` whose bit in `mask` is set, from `offset` on.
+    #[inline]
     pub fn write_masked(&mut self, offset: u64, data: &[u8; 64], mask: u64, len: usize) {
         let at = (offset % PAGE) as usize;
         if at + len > PAGE as usize {

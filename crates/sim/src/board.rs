@@ -34,10 +34,12 @@ pub use faults::{CutOff, Withheld};
 pub use mapping::Invalidating;
 
 use crate::device::dma_engine::{DmaEngine, Made};
-use crate::device::endpoint::{Accepted, Endpoint, Region};
+use crate::device::endpoint::{Accepted, Endpoint};
 use crate::device::job::Job;
+use crate::device::region::Region;
+use crate::error::BoardError;
 use crate::fabric::credit::Cost;
-use crate::fabric::link::{Crossed, Transmitter};
+use crate::fabric::link::Crossed;
 use crate::fabric::route::Routes;
 use crate::fabric::switch::Switch;
 use crate::host::core::{Core, Seen};
@@ -54,23 +56,12 @@ use crate::observer::{Line, Observer};
 use crate::ports::{Places, Port, endpoint_input, root_input};
 use crate::requester::ROOT_COMPLEX;
 use crate::tlp::{Tlp, TlpKind};
-use crate::topology::{self, End, Topology};
-use lanemark_engine::Memory;
-use lanemark_engine::{Schedule, Slab, Slot, Wire};
+use crate::topology::{self, Direction, Topology};
+use lanemark_engine::{Memory, Schedule, Slab, Slot, Wire};
 use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, StallSite, Trace, Transfer, Verb, WriteRead, Writer};
 use lanemark_platform::Platform;
 use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
-
-/// Why a platform cannot be built.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("platform {platform} cannot be simulated: {because}")]
-pub struct BoardError {
-    /// Which one.
-    pub platform: String,
-    /// Why not.
-    pub because: String,
-}
 
 /// A TLP as it crossed the link to an endpoint, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,24 +72,6 @@ pub struct Crossing {
     pub tlp: Tlp,
     /// The first eight bytes of its payload.
     pub head: [u8; 8],
-}
-
-/// One direction of a link, and what its receiver owes the other one.
-#[derive(Debug)]
-pub(crate) struct Direction {
-    transmitter: Transmitter,
-    pub(crate) from: End,
-    to: End,
-    /// The smaller `Max_Payload_Size` of the ports at both ends.
-    most_payload: u32,
-    /// Whether a TLP waits for a DLLP of the other direction that has not gone.
-    awaits_dllp: bool,
-}
-
-impl Direction {
-    pub(crate) fn new(transmitter: Transmitter, from: End, to: End, most_payload: u32) -> Direction {
-        Direction { transmitter, from, to, most_payload, awaits_dllp: false }
-    }
 }
 
 /// A root port besides its link.

@@ -10,7 +10,8 @@
 //!
 //! Source: PCI Express Base Specification 6.0, sections 6.2.4 to 6.2.6 (which errors are reported), 7.5.3.4 (Device Control).
 
-use crate::board::{Board, BoardError};
+use crate::board::Board;
+use crate::error::BoardError;
 use crate::index::CardIndex;
 use crate::noticed::Noticed;
 use crate::tlp::TlpKind;

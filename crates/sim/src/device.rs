@@ -16,5 +16,6 @@ pub mod interconnect;
 pub mod job;
 pub mod kernels;
 pub mod msi_x;
+pub mod region;
 pub mod registers;
 pub mod timer;

@@ -12,12 +12,13 @@ mod tracing;
 
 use self::failure::Before;
 use self::laps::{Laps, LeftOut};
-use crate::board::{Board, BoardError, Carried};
+use crate::board::{Board, Carried};
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
+use crate::error::BoardError;
 use crate::fabric::link::Crossed;
-use crate::host::program::stored_bytes;
-use crate::steady::Search;
+use crate::fast_forward::Search;
+use crate::host::stored_data::stored_bytes;
 use lanemark_config_space::LoggedError;
 use lanemark_machine::{
     BytesMoved, Cause, Concurrent, Confirmed, Direction, DmaCall, Facts, InjectedFault, Lane, LinkUse, Machine,

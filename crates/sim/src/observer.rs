@@ -6,7 +6,7 @@
 //! function `n` of bus 0 and, beyond 256, of the buses behind it; links get the buses that follow, depth first, as firmware
 //! numbers them; what hangs at one is its device 0), who completes, and how many bytes a completion leaves to come.
 
-use crate::board::BoardError;
+use crate::error::BoardError;
 use crate::fabric::dllp::{self, Gone, Watch};
 use crate::fabric::link::Sent;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};

@@ -1,10 +1,10 @@
 //! What hangs on what: the parts of a platform, and the ends of its links.
 
-use crate::board::Direction;
 use crate::device::atc;
 use crate::device::dma_engine::{self, DmaEngine};
-use crate::device::endpoint::{self, Endpoint, RegionSpec};
+use crate::device::endpoint::{self, Endpoint};
 use crate::device::kernels::{self, Kernels};
+use crate::device::region::{self, RegionSpec};
 use crate::device::{fifo, interconnect, registers};
 use crate::fabric::credit::{Credits, Pool};
 use crate::fabric::dllp::Skp;
@@ -35,6 +35,24 @@ pub(crate) enum End {
     },
     /// An endpoint.
     Endpoint(CardIndex),
+}
+
+/// One direction of a link, and what its receiver owes the other one.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    pub(crate) transmitter: Transmitter,
+    pub(crate) from: End,
+    pub(crate) to: End,
+    /// The smaller `Max_Payload_Size` of the ports at both ends.
+    pub(crate) most_payload: u32,
+    /// Whether a TLP waits for a DLLP of the other direction that has not gone.
+    pub(crate) awaits_dllp: bool,
+}
+
+impl Direction {
+    fn new(transmitter: Transmitter, from: End, to: End, most_payload: u32) -> Direction {
+        Direction { transmitter, from, to, most_payload, awaits_dllp: false }
+    }
 }
 
 /// The parts of a board that hang on links. See [`crate::index`] for the order of directions.
@@ -468,10 +486,10 @@ fn region_specs(platform: &Platform, shift: u64) -> Option<Vec<RegionSpec>> {
                 address: bar.address_bytes.value + shift + region.offset_bytes.value,
                 len: region.size_bytes.value,
                 kind: match region.kind.value {
-                    RegionKind::Registers => endpoint::Kind::Registers,
-                    RegionKind::Sram => endpoint::Kind::Storage,
-                    RegionKind::Ddr => endpoint::Kind::CountedStorage,
-                    RegionKind::Fifo => endpoint::Kind::Fifo(region.fifo_entries.value as usize),
+                    RegionKind::Registers => region::Kind::Registers,
+                    RegionKind::Sram => region::Kind::Storage,
+                    RegionKind::Ddr => region::Kind::CountedStorage,
+                    RegionKind::Fifo => region::Kind::Fifo(region.fifo_entries.value as usize),
                 },
                 beat_bytes: u64::from(region.beat_bytes.value),
                 beat: region.beat_ns.value,

@@ -8,7 +8,8 @@
 //! Source: PCI Express Base Specification 6.0, sections 2.7 (poison, digest), 2.8 (completion timeout), 2.9 (a link that is
 //! down) and 6.2 (errors).
 
-use super::{Board, BoardError};
+use super::Board;
+use crate::error::BoardError;
 use crate::fabric::link::Sent;
 use crate::index::{CardIndex, DirectionIndex, PortIndex, Side};
 use crate::noticed::{Noticed, PortLimit};

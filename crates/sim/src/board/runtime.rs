@@ -3,8 +3,9 @@
 use super::Board;
 use crate::device::dma_engine::DmaEngine;
 use crate::device::kernels::Kernels;
-use crate::host::program::{Program, stored_bytes};
+use crate::host::program::Program;
 use crate::host::runtime::{CARD, Copied, Parts};
+use crate::host::stored_data::stored_bytes;
 use crate::index::CardIndex;
 use crate::ports::{Port, endpoint_input};
 use lanemark_machine::{MovedByRuntime, Op, Verb};

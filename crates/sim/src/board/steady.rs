@@ -1,14 +1,14 @@
 //! What a steady state has to know of a board: everything that changes, and where bytes lie.
 
-use super::{Board, Direction, End, Root};
+use super::{Board, Root};
 use crate::device::dma_engine::DmaEngine;
-use crate::device::endpoint::Kind;
-use crate::host::program::stored_bytes;
+use crate::device::region::Kind;
+use crate::host::stored_data::stored_bytes;
 use crate::index::CardIndex;
 use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
 use crate::tlp::{Tlp, TlpKind};
-use lanemark_engine::Memory;
-use lanemark_engine::Slab;
+use crate::topology::{Direction, End};
+use lanemark_engine::{Memory, Slab};
 use lanemark_machine::{Unsteady, Verb};
 use lanemark_platform::OrderingChoice;
 

@@ -5,7 +5,7 @@
 //! list or ring of descriptors with its own fetcher, a status register, a word in host memory and a message.
 
 use crate::device::descriptor_fetcher::DescriptorFetcher;
-use crate::device::dma_engine::Spec;
+use crate::device::dma_engine::spec::Spec;
 use crate::device::interconnect::{Interconnect, Queue};
 use crate::device::job::{Job, Piece};
 use crate::device::timer::Timer;

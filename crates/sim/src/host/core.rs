@@ -18,11 +18,13 @@
 
 use crate::host::cache::{self, Cache};
 use crate::host::coherent_memory::{self, CoherentMemory, Deed};
+use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
-use crate::host::program::{Instruction, Manner, Program, Touch, stored_bytes};
+use crate::host::program::Program;
 use crate::host::root_complex::Ack;
 use crate::host::root_port::Notice;
 use crate::host::runtime::Copied;
+use crate::host::stored_data::stored_bytes;
 use crate::host::streaming_buffer::{self, StreamingBuffers};
 use crate::host::wc_buffer::{Stored, WcBuffers};
 use crate::tlp::{Tlp, TlpKind, span};

@@ -7,8 +7,8 @@
 //! What is time of the operating system is one instruction that takes it; stores to the card, and loads of its status, are
 //! instructions like any other. What a descriptor says is not looked at: the card's engine was told by the plan.
 
+use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
-use crate::host::program::{Instruction, Manner, Touch};
 use lanemark_machine::{Completion, Descriptors, DmaCall, Share, Verb};
 use lanemark_platform::{Mailbox, Platform};
 use lanemark_units::{MemoryType, Ticks};

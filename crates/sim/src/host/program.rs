@@ -1,128 +1,14 @@
 //! A lane of a plan as the instructions its core executes, one after the other, without allocation.
 
-use crate::host::coherent_memory::{Deed, Sharing};
+use crate::host::coherent_memory::Sharing;
 use crate::host::driver::{self, Call};
+use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
-use crate::host::runtime::{self, Asked, Command, Wake};
-use lanemark_machine::{
-    Access, Cause, DmaCall, DriverCall, Fence, Lane, LineSource, Op, Order, Span, Stream, Verb, Width,
-};
+use crate::host::runtime::{self, Asked, Command};
+use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, LineSource, Op, Order, Span, Stream, Verb, Width};
 use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_platform::{Loads, Platform};
 use lanemark_units::{MemoryType, Ticks};
-
-/// One instruction, or the piece of one that lies in a 64 B line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instruction {
-    /// A load or store.
-    Touch(Touch),
-    /// An ordering instruction.
-    Fence(Fence),
-    /// The kernel works; what it did to memory is ordered.
-    Kernel(Ticks),
-    /// Time passes.
-    Pause(Ticks),
-    /// A line that somebody else has is loaded, and waited for so long.
-    LoadFrom(Ticks),
-    /// A cached line is dropped.
-    FlushLine(u64),
-    /// Something on memory that is shared with a device.
-    Own(Deed),
-    /// The driver computes, and orders nothing.
-    Work(Ticks),
-    /// The runtime computes, and orders nothing.
-    Library(Ticks),
-    /// The core copies host memory, in so long.
-    Copy {
-        /// Bus address of the first byte.
-        from: u64,
-        /// Where that goes.
-        to: u64,
-        /// How many.
-        bytes: u64,
-        /// How long it takes.
-        span: Ticks,
-    },
-    /// The program looks at the time: what it was to do is done, as far as it knows.
-    Stamp,
-    /// The core waits for a message that says that a card has done so much; it sleeps, if it has to.
-    Sleep {
-        /// How much.
-        until: u64,
-        /// What it does when it is told.
-        wake: Wake,
-        /// For what it waits.
-        reason: Cause,
-    },
-    /// The core waits until it is told that a channel of a card has done so many transfers.
-    Await {
-        /// How many.
-        until: u64,
-    },
-    /// A register is loaded until it says that a channel of a card has done so many transfers.
-    Poll {
-        /// The load.
-        touch: Touch,
-        /// How many.
-        until: u64,
-    },
-}
-
-/// A load or store, or the piece of one, that lies in a 64 B line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touch {
-    /// Load or store.
-    pub verb: Verb,
-    /// How the core treats it.
-    pub manner: Manner,
-    /// Bus address.
-    pub address: u64,
-    /// Bytes.
-    pub len: u64,
-    /// Which repetition of its stream this is: stored bytes depend on it.
-    pub turn: u64,
-    /// Time until the next instruction can issue.
-    pub pace: Ticks,
-}
-
-impl Touch {
-    /// Bus address of its line.
-    #[inline]
-    #[must_use]
-    pub const fn line(&self) -> u64 {
-        self.address & !63
-    }
-
-    /// Its bytes of the line.
-    #[inline]
-    #[must_use]
-    pub const fn mask(&self) -> u64 {
-        if self.len == 64 { u64::MAX } else { ((1 << self.len) - 1) << (self.address % 64) }
-    }
-
-    /// Its bytes, out of those of its line.
-    #[must_use]
-    pub fn of<'a>(&self, line: &'a [u8; 64]) -> &'a [u8] {
-        &line[(self.address % 64) as usize..][..self.len as usize]
-    }
-}
-
-/// What memory type and instruction make together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// One at a time, exact width, everything before it drained.
-    Uncached,
-    /// Stores gather in buffers; loads are single and uncached.
-    Combining,
-    /// A store of its own, weakly ordered, never gathered.
-    Direct,
-    /// A load served from a streaming buffer.
-    Streaming,
-    /// Loads cached; stores go through and change the cached line.
-    Through,
-    /// Loads cached; stores go through and drop the cached line.
-    Protected,
-}
 
 /// Numbers of the core that decide which instructions there are.
 #[derive(Clone, Debug, PartialEq)]
@@ -611,42 +497,4 @@ fn step(walk: &mut Walk, fence_next: &mut Option<Fence>) -> Option<Instruction> 
     }
     let Walk { verb, manner, turn, pace, .. } = *walk;
     Some(Instruction::Touch(Touch { verb, manner, address, len, turn, pace }))
-}
-
-/// The 8 B that repetition `turn` stores at the 8 B boundary `address`.
-#[inline]
-#[must_use]
-pub fn stored_word(address: u64, turn: u64) -> u64 {
-    let mixed = (address ^ turn.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    mixed ^ (mixed >> 32)
-}
-
-/// The bytes that repetition `turn` stores from `address` on.
-#[inline]
-pub fn stored_bytes(address: u64, turn: u64, into: &mut [u8]) {
-    if address.is_multiple_of(8) && into.len().is_multiple_of(8) {
-        let mut at = address;
-        let mut store = |words: &mut [[u8; 8]]| {
-            for word in words {
-                *word = stored_word(at, turn).to_le_bytes();
-                at += 8;
-            }
-        };
-        // A line at a time, so that its words are made side by side.
-        let (lines, rest) = into.as_chunks_mut::<64>();
-        for line in lines {
-            store(line.as_chunks_mut().0);
-        }
-        store(rest.as_chunks_mut().0);
-        return;
-    }
-    let (mut at, mut done) = (address, 0);
-    while done < into.len() {
-        let word = stored_word(at & !7, turn).to_le_bytes();
-        let skip = (at % 8) as usize;
-        let len = (8 - skip).min(into.len() - done);
-        into[done..done + len].copy_from_slice(&word[skip..skip + len]);
-        at += len as u64;
-        done += len;
-    }
 }

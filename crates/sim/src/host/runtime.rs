@@ -18,8 +18,8 @@
 //! A core waits for a message. If it has to, an idle core wakes first, then the handler runs, then the thread.
 
 use crate::host::driver::{self, blocks};
+use crate::host::instruction::{Instruction, Manner, Touch, Wake};
 use crate::host::pins::Pins;
-use crate::host::program::{Instruction, Manner, Touch};
 use lanemark_machine::{
     Allocation, Cause, Completion, Descriptors, DmaCall, HostWait, Launch, MovedByRuntime, Partner, Pattern, Share,
     Transfer, Verb, Window,
@@ -52,17 +52,6 @@ pub struct Spec {
     doorbell: u64,
     driver: driver::Spec,
     runtime: Runtime,
-}
-
-/// What a core does that is told of what it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake {
-    /// After so long it is in an idle state.
-    pub idle_entry: Ticks,
-    /// What leaving that takes.
-    pub idle_exit: Ticks,
-    /// Handler and woken thread together.
-    pub woken: Ticks,
 }
 
 impl Spec {

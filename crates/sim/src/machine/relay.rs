@@ -3,7 +3,7 @@
 use super::failure::Before;
 use super::{MOST_PASSES, SimulatedMachine, Waits};
 use crate::device::dma_engine::DmaEngine;
-use crate::host::program::stored_bytes;
+use crate::host::stored_data::stored_bytes;
 use lanemark_machine::{
     Cause, Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
 };

@@ -1,8 +1,8 @@
 //! A simulated platform as what is behind a runtime: what of a plan it can do, and whether bytes came to their place.
 
 use super::{SimulatedMachine, asked};
-use crate::host::program::stored_bytes;
 use crate::host::runtime::{CARD, Way};
+use crate::host::stored_data::stored_bytes;
 use lanemark_machine::{Allocation, Arguments, Confirmed, Launch, MovedByRuntime, Plan, Unsupported, Verb};
 use lanemark_platform::Runtime;
 use lanemark_units::format_size;

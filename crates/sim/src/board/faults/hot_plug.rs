@@ -3,7 +3,8 @@
 //! Source: PCI Express Base Specification 6.0, sections 2.9.1 (a link that is down resets what is below it), 3.2.1 (surprise
 //! down) and 7.5.1.1.3 (a function without `Memory Space Enable` takes no memory request).
 
-use super::{Board, BoardError, Faults, timeouts};
+use super::{Board, Faults, timeouts};
+use crate::error::BoardError;
 use crate::index::{CardIndex, DirectionIndex, LinkIndex, Side};
 use crate::noticed::{Noticed, PortLimit};
 use crate::tlp::{Tlp, TlpKind};

@@ -1,6 +1,6 @@
 //! What changes in an endpoint, but for its DMA engine.
 
-use super::{Beats, Endpoint, Received, Region};
+use super::{Endpoint, Received};
 use crate::steady::Survey;
 
 impl Endpoint {
@@ -53,29 +53,5 @@ impl Endpoint {
             view.mark(at);
         }
         view.state(*unsupported);
-    }
-}
-
-impl Region {
-    /// Whether looking at it or writing to it does something else besides, or less.
-    pub(crate) fn changes_when_touched(&self) -> bool {
-        !self.clear_on_read.is_empty() || !self.set_on_write.is_empty() || !self.kept.is_empty()
-    }
-
-    fn visit(&mut self, view: &mut impl Survey) {
-        // Bytes decide nothing. Registers that change when they are touched, and queues that are read, are no steady state's:
-        // `Board::unsteady` sees to it, so that of a queue only its length changes.
-        let Region { spec: _, memory: _, beats, fifo, fifo_lost, clear_on_read: _, set_on_write: _, kept: _, answers } =
-            self;
-        let Beats { write, read } = beats;
-        view.counter(write);
-        view.counter(read);
-        view.count(fifo.len());
-        view.counter(fifo_lost);
-        view.count(answers.len());
-        for (at, tlp) in answers {
-            view.moment(at);
-            view.tlp(tlp);
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! What cards tell a core, and how it waits for that.
 
 use super::{Core, Outcome, State};
+use crate::host::instruction::Wake;
 use crate::host::root_port::Notice;
-use crate::host::runtime::Wake;
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
