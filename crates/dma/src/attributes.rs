@@ -9,7 +9,7 @@ pub enum Permission {
     Read = 0b01,
     /// The device writes: device to host.
     Write = 0b10,
-    /// Both.
+    /// Reads and writes.
     ReadWrite = 0b11,
 }
 
