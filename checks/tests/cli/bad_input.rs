@@ -118,16 +118,16 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
 fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     let folder = Folder::new();
     let faults: [(&str, &[&str]); 7] = [
-        ("link_down@card:3+0ns", &["'+0ns' is no time at all: leave it out for a link that stays down"]),
-        ("poisoned", &["'poisoned' is not a valid fault", "it names no port behind an @", "poisoned@card:3"]),
+        ("link_down@card:3+0ns", &["'+0ns' is not allowed: omit it for a link that stays down"]),
+        ("poisoned", &["'poisoned' is not a valid fault", "it does not name a port after @", "poisoned@card:3"]),
         ("broken@card", &["kinds are unsupported_request, abort,"]),
-        ("completer_abort@card:x", &["'x' is no number of a TLP and no time in ns"]),
+        ("completer_abort@card:x", &["'x' is neither a TLP number nor a time in ns"]),
         (
             "completer_abort@crad",
-            &["fault.completer_abort@crad.port: is \"crad\", no port of this platform; its ports: root/card, card"],
+            &["fault.completer_abort@crad.port: is \"crad\", not a port of this platform; its ports: root/card, card"],
         ),
         ("completer_abort@card:0", &["its tlp must be a whole number from 1"]),
-        ("no_completion@card:1+5ns", &["down_ns: is of link_down only, and this is stuck"]),
+        ("no_completion@card:1+5ns", &["down_ns: applies to link_down only, but this is stuck"]),
     ];
     for (fault, hints) in faults {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--fault", fault], hints);

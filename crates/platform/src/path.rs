@@ -1,4 +1,4 @@
-//! One value of a platform, by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`, `link.skp`.
+//! Access to one value of a platform by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
 
 use crate::check::check_platform;
 use crate::read::{Notes, cut, said};
@@ -6,7 +6,7 @@ use crate::sections;
 use crate::spec::{Kind, Raw};
 use crate::{Dma, DmaRead, DmaWrite, Fault, Origin, Param, Platform, PlatformError, Port, Problem};
 
-/// Splits `region.sram.read_ns` into section, name (for sections that may be there several times, else empty) and key.
+/// Splits `region.sram.read_ns` into section, name (empty unless the section is repeated) and key.
 fn split(path: &str) -> Option<(&str, &str, &str)> {
     let (section, rest) = path.split_once('.')?;
     let is_one_of_several = sections::row(section).is_some_and(|row| row.is_repeated);
@@ -30,7 +30,7 @@ pub(crate) fn with_text(
     replaced(platform, path, |kind| kind.take_text(text), &cut(text), origin)
 }
 
-/// A platform with another value at a path, which is shown so.
+/// Replaces the value at a path; `shown` is its form in messages.
 fn replaced(
     platform: &Platform,
     path: &str,
@@ -55,7 +55,7 @@ fn replaced(
         Origin::FittedTo(ids) => !ids.is_empty() && ids.iter().all(|id| said(id)),
     };
     if !says {
-        return Err(refused("must say where it comes from".to_owned()));
+        return Err(refused("must state its origin".to_owned()));
     }
     let section = sections::find_mut(&mut changed, section, name).ok_or_else(unknown)?;
     if !section.set(key, &raw, origin) {
@@ -77,7 +77,7 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
         let _ = port_of(platform, name);
         return Ok(());
     }
-    // These two describe the engine that [dma] declares.
+    // These two sections describe the engine that [dma] declares.
     let is_of_dma = [DmaRead::PATH, DmaWrite::PATH].contains(&section);
     let section = if is_of_dma && platform.dma.is_none() { Dma::PATH } else { section };
     if platform.create_section(section) {
@@ -90,21 +90,21 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
     Err(format!("this platform has no section [{section}]{needs}: write it into a copy of the platform file"))
 }
 
-/// Sets `Max_Payload_Size` of one port, which need not have been set apart before.
+/// Sets `Max_Payload_Size` of one port, with or without a `[[port]]` section.
 pub(crate) fn with_mps(platform: &Platform, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
     let mut changed = platform.clone();
     port_of(&mut changed, port).mps_bytes = Param { value: bytes, origin, line: 0 };
     checked(changed)
 }
 
-/// Lets something more go wrong.
+/// Adds an injected fault.
 pub(crate) fn with_fault(platform: &Platform, fault: Fault) -> Result<Platform, PlatformError> {
     let mut changed = platform.clone();
     changed.faults.push(fault);
     checked(changed)
 }
 
-/// Lets a port redirect requests or not.
+/// Enables or disables redirection by a port.
 pub(crate) fn with_redirect(
     platform: &Platform,
     port: &str,
@@ -116,7 +116,7 @@ pub(crate) fn with_redirect(
     checked(changed)
 }
 
-/// What is set apart of a port, though nothing may have been.
+/// The `[[port]]` section of a port, created if missing.
 fn port_of<'a>(platform: &'a mut Platform, name: &str) -> &'a mut Port {
     let place = platform.ports.iter().position(|other| other.name == name).unwrap_or_else(|| {
         let origin = || Origin::Default("as all ports without a [[port]] section".to_owned());
@@ -128,12 +128,12 @@ fn port_of<'a>(platform: &'a mut Platform, name: &str) -> &'a mut Port {
     &mut platform.ports[place]
 }
 
-/// A platform whose keys fit each other still, though some were changed.
+/// Checks a platform after a change.
 fn checked(changed: Platform) -> Result<Platform, PlatformError> {
     let mut notes = Notes::new(&changed.name, b"");
     check_platform(&changed, &mut notes);
     let mut problems = notes.problems();
-    // Their lines are those of the file before the change.
+    // Line numbers refer to the file before the change.
     for problem in &mut problems {
         problem.line = 0;
     }

@@ -1,4 +1,4 @@
-//! From text to a checked platform, with every problem named: file, line, key, and what would be right.
+//! Reader and checks of platform files. Reports every problem with file, line, key and rule.
 
 use crate::check::{Parts, check_parts, check_whole};
 use crate::draft::Unknown;
@@ -12,16 +12,16 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// One thing that is wrong with a platform file.
+/// One problem of a platform file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which file (or preset).
+    /// Name of the file or preset.
     pub file: String,
-    /// The line, from 1; 0 if it is about no line of a file, as in [`Platform::with`].
+    /// Line, from 1; 0 if the problem is not in a file, as in [`Platform::with`].
     pub line: usize,
-    /// The path of the key, `link.width_lanes`; empty if it is about no key.
+    /// Path of the key, such as `link.width_lanes`; may be empty.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// The problem and the rule that is violated.
     pub message: String,
 }
 
@@ -38,18 +38,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a platform file; there is at least one problem.
+/// All problems of a platform file, at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct PlatformError {
-    /// By line.
+    /// The problems in the order of their lines.
     pub problems: Vec<Problem>,
 }
 
-/// Where problems go while a file is read.
+/// Collects problems while a file is read.
 pub(crate) struct Notes<'a> {
     file: &'a str,
-    /// Where each line but the first starts, in bytes.
+    /// Start of each line but the first, in bytes.
     starts: Vec<usize>,
     problems: Vec<Problem>,
     unknowns: Vec<Unknown>,
@@ -73,14 +73,14 @@ impl<'a> Notes<'a> {
         self.problems.push(Problem { file: self.file.to_owned(), line, key, message });
     }
 
-    /// What was noted, by line.
+    /// The problems in the order of their lines.
     pub(crate) fn problems(mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|problem| problem.line);
         self.problems
     }
 }
 
-/// One table of the file, while its keys are taken.
+/// One table of the file, whose keys are being read.
 pub(crate) struct Section<'a, 'n> {
     path: String,
     table: &'a DeTable<'a>,
@@ -88,7 +88,7 @@ pub(crate) struct Section<'a, 'n> {
     notes: &'a mut Notes<'n>,
 }
 
-/// Longest piece of a file that a message repeats, in characters.
+/// Maximum number of characters of a file that a message quotes.
 const SHOWN: usize = 60;
 
 pub(crate) fn cut(text: &str) -> String {
@@ -108,12 +108,12 @@ fn shown(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Whether it can stand in a path such as `region.sram.read_ns`.
+/// Whether `name` can be part of a path such as `region.sram.read_ns`.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Whether it can be the name of a port: that of what it is of, or `ABOVE/BELOW`.
+/// Whether `name` can name a port: a device, or `ABOVE/BELOW`.
 fn is_port(name: &str) -> bool {
     name.split_once('/').map_or_else(|| is_plain(name), |(above, below)| is_plain(above) && is_plain(below))
 }
@@ -122,7 +122,7 @@ fn shown_name(name: &str) -> String {
     if is_plain(name) { cut(name) } else { format!("{:?}", cut(name)) }
 }
 
-/// Whether it says anything.
+/// Whether `text` is not blank.
 pub(crate) fn said(text: &str) -> bool {
     !text.trim().is_empty()
 }
@@ -140,7 +140,7 @@ fn whole(value: &DeValue<'_>) -> Option<i128> {
 }
 
 impl Kind {
-    /// What would be right, as a clause.
+    /// The rule for values of this kind, as a clause.
     #[must_use]
     pub fn wanted(&self) -> String {
         match self {
@@ -177,7 +177,7 @@ impl Kind {
         }
     }
 
-    /// Whether its values are whole numbers.
+    /// Whether the values are whole numbers.
     pub(crate) const fn is_whole(&self) -> bool {
         matches!(self, Kind::Count(..) | Kind::OneOf(_) | Kind::Size(..))
     }
@@ -191,7 +191,7 @@ impl Kind {
         right.then_some(Raw::Whole(whole))
     }
 
-    /// As [`take`](Kind::take), from a word of a command line: sizes without quotes.
+    /// As [`take`](Kind::take), from an argument of the command line: sizes without quotes.
     pub(crate) fn take_text(&self, text: &str) -> Option<Raw> {
         let text = text.trim();
         match self {
@@ -218,7 +218,7 @@ impl Kind {
     }
 }
 
-/// Control characters, and those that change the direction of text or take no room.
+/// Control characters, characters without width, and those that change the direction of text.
 fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
@@ -242,7 +242,7 @@ impl<'a> Section<'a, '_> {
             .map(|(name, value)| (name.span().start, value))
     }
 
-    /// A key that is plain text.
+    /// Reads a key of plain text.
     pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
         match self.entry(key) {
             None => {
@@ -260,7 +260,7 @@ impl<'a> Section<'a, '_> {
         }
     }
 
-    /// A key with value and origin.
+    /// Reads a key with value and origin.
     pub(crate) fn param<T: Value>(&mut self, keys: &[Key], name: &str) -> Option<Param<T>> {
         let key = keys.iter().find(|key| key.name == name)?;
         let Some((byte, entry)) = self.entry(key.name) else {
@@ -292,7 +292,7 @@ impl<'a> Section<'a, '_> {
                         Some(text) => origin = Some(Origin::Assumed(text)),
                         None => {
                             let message =
-                                format!("{name} is {}; must be a text that says where or why", shown(content));
+                                format!("{name} is {}; must be text that states a source or a reason", shown(content));
                             self.problem(at, key.name, message);
                         }
                     }
@@ -316,7 +316,7 @@ impl<'a> Section<'a, '_> {
             return self.unknown(key, line, reason, entry.span());
         }
         if unknown.is_some() && has_value {
-            self.problem(byte, key.name, "is unknown and has a value: write the one or the other".to_owned());
+            self.problem(byte, key.name, "is unknown and has a value: write one or the other".to_owned());
             return None;
         }
         if !has_value {
@@ -326,17 +326,16 @@ impl<'a> Section<'a, '_> {
             self.problem(
                 byte,
                 key.name,
-                "must say once where it comes from: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]"
-                    .to_owned(),
+                "must state its origin once: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]".to_owned(),
             );
         }
         Some(Param { value: value?, origin: origin?, line })
     }
 
-    /// Notes a number that nobody knows yet; what stands in its place until then is where a search begins.
+    /// Notes an unknown number. Its value until then is the start of the search.
     fn unknown<T: Value>(&mut self, key: &Key, line: usize, reason: &str, span: Range<usize>) -> Option<Param<T>> {
         let Some((bounds, start)) = key.searched.zip(key.search_start()) else {
-            let message = "cannot be unknown: without it there is no platform; write value and source";
+            let message = "cannot be unknown; write value and source";
             self.notes.at_line(line, self.path_of(key.name), message.to_owned());
             return None;
         };
@@ -353,12 +352,12 @@ impl<'a> Section<'a, '_> {
         Some(Param { value, origin: Origin::Unknown(reason.to_owned()), line })
     }
 
-    /// Notes a value that stands alone.
+    /// Notes a value without an origin.
     fn bare(&mut self, byte: usize, key: &Key, value: &DeValue<'_>) {
         let (found, name) = (shown(value), key.name);
         if key.kind.take(value).is_some() {
             let right = format!("{name} = {{ value = {found}, source = \"...\" }}");
-            self.problem(byte, name, format!("is a bare {found}; write where it comes from: {right}"));
+            self.problem(byte, name, format!("is a bare {found}; add its origin: {right}"));
         } else {
             let right = format!("{name} = {{ value = ..., source = \"...\" }}, where the value");
             self.problem(byte, name, format!("is a bare {found}; write {right} {}", key.kind.wanted()));
@@ -374,7 +373,7 @@ impl<'a> Section<'a, '_> {
         Some(Param { value, origin: Origin::Default(because.to_owned()), line: 0 })
     }
 
-    /// Notes every key that is not among these.
+    /// Notes every key that is not in the lists.
     pub(crate) fn refuse_others(&mut self, texts: &[&str], keys: &[Key]) {
         let known: Vec<&str> = texts.iter().copied().chain(keys.iter().map(|key| key.name)).collect();
         self.refuse_unknown(&known);
@@ -390,20 +389,20 @@ impl<'a> Section<'a, '_> {
     }
 }
 
-/// Units that a key may end in by mistake.
+/// Units in which a misspelled key may end.
 const UNITS: &[&str] = &[
     "ps", "ns", "us", "ms", "s", "ticks", "cycles", "b", "bytes", "kib", "mib", "gib", "dw", "hz", "mhz", "ghz",
     "lanes",
 ];
 
-/// Which key may have been meant.
+/// Suggests the key that may have been meant.
 fn hint(found: &str, known: &[&str]) -> String {
     let without_unit = |key| str::rsplit_once(key, '_').filter(|(_, unit)| UNITS.contains(unit)).map(|(stem, _)| stem);
     if let Some(key) = known.iter().find(|key| key.strip_prefix(found).is_some_and(|rest| rest.starts_with('_'))) {
         format!("its name must end in the unit: {key}")
     } else if let Some(key) = known.iter().find(|key| without_unit(found).is_some_and(|s| without_unit(key) == Some(s)))
     {
-        format!("its unit is another one: {key}")
+        format!("its unit is different: {key}")
     } else {
         format!("known here: {}", known.join(", "))
     }
@@ -414,13 +413,13 @@ fn sentence(doc: &str) -> &str {
     doc.trim().trim_end_matches('.')
 }
 
-/// The value of a default as it stands in [`spec`](crate::spec).
+/// A default value, parsed as in a file.
 fn default_value<T: Value>(key: &Key, text: &str) -> Option<T> {
     let value = DeValue::parse(text).ok()?.into_inner();
     T::from_raw(&key.kind.take(&value)?)
 }
 
-/// Whether a default could stand in a file.
+/// Whether a default is valid in a file.
 #[cfg(test)]
 pub(crate) fn default_is_right(key: &Key, text: &str) -> bool {
     DeValue::parse(text).is_ok_and(|value| key.kind.take(value.get_ref()).is_some())
@@ -433,11 +432,11 @@ fn ids(value: &DeValue<'_>) -> Option<Vec<String>> {
 }
 
 impl Platform {
-    /// Reads a platform from `text`; `file` is for messages.
+    /// Reads a platform from `text`; `file` is its name in messages.
     ///
     /// # Errors
-    /// [`PlatformError`] with every problem of the file, by line; in a file without any, with every number
-    /// that it says is unknown. [`Draft`] reads that one.
+    /// [`PlatformError`] with every problem of the file, by line. A file without problems but with unknown numbers is
+    /// an error, too; [`Draft`] reads it.
     pub fn parse(file: &str, text: &str) -> Result<Platform, PlatformError> {
         Draft::parse(file, text)?.complete()
     }
@@ -451,18 +450,18 @@ impl Platform {
     }
 }
 
-/// Reads `text`, and notes which numbers it says are unknown.
+/// Reads `text`. Returns the platform with its unknown numbers.
 pub(crate) fn parse(file: &str, text: &str) -> Result<(Platform, Vec<Unknown>), PlatformError> {
     let mut notes = Notes::new(file, text.as_bytes());
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or_default();
         let line = notes.line(span.start);
-        // What follows a mistake in its line is most often its consequence.
+        // Further errors in the same line are usually consequences of the first.
         if notes.problems.iter().all(|problem| problem.line != line) {
             let mut message = error.message().lines().collect::<Vec<_>>().join("; ");
             if let ("duplicate key", Some(key)) = (error.message(), text.get(span)) {
-                message = format!("duplicate key: {} may stand here once", shown_name(key));
+                message = format!("duplicate key: {} may occur here only once", shown_name(key));
             }
             notes.at_line(line, String::new(), format!("not TOML: {message}"));
         }
@@ -475,7 +474,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<(Platform, Vec<Unknown>), 
     }
 }
 
-/// The text of a file's bytes.
+/// Decodes the bytes of a file.
 pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let good = error.valid_up_to();
@@ -489,7 +488,7 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformE
 fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let mut top = Section { path: String::new(), table, start: 0, notes };
     if is_newer(&mut top) {
-        // Its other keys may well be right.
+        // Its other keys may be valid in the newer format.
         return None;
     }
     let texts = Platform::TEXTS.iter().copied();
@@ -505,7 +504,7 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     Some(platform)
 }
 
-/// Notes what is wrong with the key `schema`, and says whether the file is for a newer program.
+/// Notes a problem with the key `schema`. Returns whether the file is for a newer program.
 fn is_newer(top: &mut Section<'_, '_>) -> bool {
     let Some((byte, value)) = top.entry("schema") else {
         top.problem(0, "schema", format!("is missing: schema = {SCHEMA}"));
@@ -590,7 +589,7 @@ pub(crate) fn at_least_one<T: SectionType>(table: &DeTable<'_>, notes: &mut Note
     all
 }
 
-/// What stands for one of several sections in paths: its name or index.
+/// Name of one of several sections in paths: its `name` or `index`.
 fn label(path: &str, table: &DeTable<'_>) -> String {
     if let Some(name) = table.get("name").and_then(|name| name.get_ref().as_str()) {
         return if path == Port::PATH && is_port(name) { cut(name) } else { shown_name(name) };
@@ -600,7 +599,7 @@ fn label(path: &str, table: &DeTable<'_>) -> String {
     index.and_then(whole).map_or_else(|| "?".to_owned(), |index| index.to_string())
 }
 
-/// Notes a name that could not stand in a path, or stands there already; `lines` holds those before it.
+/// Notes a name that is invalid in a path or already used; `lines` has the lines of earlier names.
 fn check_name(section: &mut Section<'_, '_>, lines: &mut BTreeMap<String, usize>) {
     let Some((byte, name)) = section.entry("name").and_then(|(byte, name)| Some((byte, name.get_ref().as_str()?)))
     else {
@@ -615,6 +614,6 @@ fn check_name(section: &mut Section<'_, '_>, lines: &mut BTreeMap<String, usize>
     }
     let line = section.notes.line(byte);
     if let Some(first) = lines.insert(name.to_owned(), line) {
-        section.problem(byte, "name", format!("stands in line {first} already; give each its own"));
+        section.problem(byte, "name", format!("is used in line {first} already; give each its own name"));
     }
 }

@@ -132,13 +132,13 @@ impl FromStr for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let (kind, place) = text.split_once('@').ok_or("it names no port behind an @")?;
+    let (kind, place) = text.split_once('@').ok_or("it does not name a port after @")?;
     let known = || format!("kinds are {}", FaultKind::WORDS.join(", "));
     let word = FaultKind::WORDS.iter().find(|word| **word == kind).ok_or_else(known)?;
     let kind = FaultKind::from_raw(&Raw::Word(word)).ok_or_else(known)?;
     let (port, when) = place.split_once(':').map_or((place, None), |(port, when)| (port, Some(when)));
     if port.is_empty() {
-        return Err("it names no port behind an @".to_owned());
+        return Err("it does not name a port after @".to_owned());
     }
     let (mut tlp, mut at_ns, mut down_ns) = (1.0, 0.0, 0.0);
     if let Some(when) = when {
@@ -146,12 +146,12 @@ fn parse(text: &str) -> Result<Fault, String> {
         if start.ends_with("ns") {
             at_ns = time(start)?;
         } else {
-            let wrong = |_| format!("'{start}' is no number of a TLP and no time in ns");
+            let wrong = |_| format!("'{start}' is neither a TLP number nor a time in ns");
             tlp = f64::from(start.parse::<u32>().map_err(wrong)?);
         }
         down_ns = span.map_or(Ok(0.0), time)?;
         if span.is_some() && down_ns == 0.0 {
-            return Err("'+0ns' is no time at all: leave it out for a link that stays down".to_owned());
+            return Err("'+0ns' is not allowed: omit it for a link that stays down".to_owned());
         }
     }
     Ok(Fault {
@@ -165,7 +165,7 @@ fn parse(text: &str) -> Result<Fault, String> {
 }
 
 fn time(text: &str) -> Result<f64, String> {
-    let wrong = || format!("'{text}' is no time in ns");
+    let wrong = || format!("'{text}' is not a time in ns");
     text.strip_suffix("ns").and_then(|ns| ns.parse().ok()).ok_or_else(wrong)
 }
 
@@ -206,17 +206,17 @@ pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
     for (place, fault) in platform.faults.iter().enumerate() {
         let is_like = |other: &Fault| other.kind.value == fault.kind.value && other.port == fault.port;
         if fault.kind.value.is_of_driver() && platform.faults[..place].iter().any(is_like) {
-            let message = format!("is {}, and there is one of {} already", fault.kind.value.word(), fault.port);
+            let message = format!("is {}, but {} already has one", fault.kind.value.word(), fault.port);
             notes.at_line(fault.kind.line, format!("fault.{}.kind", fault.name), message);
         }
         let (kind, port) = (fault.kind.value, &fault.port);
         let mut note = |key: &str, line, message| notes.at_line(line, format!("fault.{}.{key}", fault.name), message);
         let line = fault.kind.line;
         if !names.contains(port) {
-            note("port", line, format!("is {port:?}, no port of this platform; its ports: {}", names.join(", ")));
+            note("port", line, format!("is {port:?}, not a port of this platform; its ports: {}", names.join(", ")));
         } else if kind.is_at_the_end() && !ends.contains(port) {
             let message = format!(
-                "is {port}, a port of a switch; {} happens where TLPs come to their end: {}",
+                "is {port}, a port of a switch; {} can occur only at root ports and cards: {}",
                 kind.word(),
                 ends.join(", ")
             );
@@ -224,23 +224,23 @@ pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
         } else if kind.is_of_driver()
             && !(0..platform.cards() as usize).any(|card| platform.card_name(card) == Some(port))
         {
-            let message = format!("is {port}; {} happens in the driver of a card", kind.word());
+            let message = format!("is {port}; {} occurs in the driver of a card only", kind.word());
             note("port", line, message);
         } else if kind.is_of_driver() && platform.driver.is_none() {
-            note("kind", line, format!("is {}, and there is no section [driver]", kind.word()));
+            note("kind", line, format!("is {}, but there is no section [driver]", kind.word()));
         } else if kind.is_of_iommu() && !platform.iommu.as_ref().is_some_and(Iommu::translates) {
-            note("kind", line, format!("is {}, and no section [iommu] of this platform translates", kind.word()));
+            note("kind", line, format!("is {}, but no [iommu] section translates addresses", kind.word()));
         } else if kind.is_of_iommu()
             && !platform.links().iter().any(|link| link.upper_port() == *port && link.above == ROOT)
         {
-            let message = format!("is {port}; {} happens behind the ports of {ROOT}, {ROOT}/...", kind.word());
+            let message = format!("is {port}; {} occurs behind root ports only: {ROOT}, {ROOT}/...", kind.word());
             note("port", line, message);
         }
         if fault.down_ns.value > Ticks::ZERO && kind != FaultKind::LinkDown {
             note(
                 "down_ns",
                 fault.down_ns.line,
-                format!("is of {} only, and this is {}", FaultKind::LinkDown.word(), kind.word()),
+                format!("applies to {} only, but this is {}", FaultKind::LinkDown.word(), kind.word()),
             );
         }
     }
@@ -269,18 +269,18 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_text_is_said() {
         for (text, because) in [
-            ("poisoned", "it names no port behind an @"),
-            ("poisoned@", "it names no port behind an @"),
+            ("poisoned", "it does not name a port after @"),
+            ("poisoned@", "it does not name a port after @"),
             (
                 "broken@card",
                 "kinds are unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down, surprise_removal, unmapped, read_only, stuck_invalidation, unpinnable",
             ),
-            ("poisoned@card:x", "'x' is no number of a TLP and no time in ns"),
+            ("poisoned@card:x", "'x' is neither a TLP number nor a time in ns"),
             ("poisoned@card:0", "its tlp must be a whole number from 1"),
             ("poisoned@card:-1ns", "its at_ns must be nanoseconds from 0"),
-            ("link_down@card:5ns+5", "'5' is no time in ns"),
-            ("link_down@card:3+0ns", "'+0ns' is no time at all: leave it out for a link that stays down"),
-            ("link_down@card:5ns+0.0ns", "'+0ns' is no time at all"),
+            ("link_down@card:5ns+5", "'5' is not a time in ns"),
+            ("link_down@card:3+0ns", "'+0ns' is not allowed: omit it for a link that stays down"),
+            ("link_down@card:5ns+0.0ns", "'+0ns' is not allowed"),
         ] {
             assert!(
                 refused(text).starts_with(&format!("'{text}' is not a valid fault: {because}")),
@@ -297,14 +297,14 @@ mod tests {
         let unknown = with("completer_abort@fpga8").unwrap_err();
         assert!(
             unknown.contains(
-                "fault.completer_abort@fpga8.port: is \"fpga8\", no port of this platform; its ports: root/rha25, "
+                "fault.completer_abort@fpga8.port: is \"fpga8\", not a port of this platform; its ports: root/rha25, "
             ),
             "{unknown}"
         );
         let switch = with("completer_abort@rc47a").unwrap_err();
         assert!(
             switch.contains(
-                "is rc47a, a port of a switch; completer_abort happens where TLPs come to their end: root/rha25, fpga0, "
+                "is rc47a, a port of a switch; completer_abort can occur only at root ports and cards: root/rha25, fpga0, "
             ),
             "{switch}"
         );
@@ -317,26 +317,26 @@ mod tests {
         ] {
             assert_eq!(with(right).unwrap().faults.len(), 1, "{right}");
         }
-        assert!(with("unmapped@root/rha25").unwrap_err().contains("is unmapped, and no section [iommu]"));
+        assert!(with("unmapped@root/rha25").unwrap_err().contains("is unmapped, but no [iommu] section"));
         let translating = preset("card-gen5-x16-iommu").unwrap().unwrap();
         let with_iommu = |text: &str| translating.with_fault(text.parse().unwrap()).map_err(|error| error.to_string());
         for kind in ["unmapped", "read_only", "stuck_invalidation"] {
             assert!(with_iommu(&format!("{kind}@root/card:3")).is_ok(), "{kind}");
             let below = with_iommu(&format!("{kind}@card:3")).unwrap_err();
-            assert!(below.contains("happens behind the ports of root, root/..."), "{below}");
+            assert!(below.contains("occurs behind root ports only: root, root/..."), "{below}");
         }
         assert!(rosta.with_fault("unpinnable@fpga0:3".parse().unwrap()).is_ok());
         let once = rosta.with_fault("unpinnable@fpga0:3".parse().unwrap()).unwrap();
         let twice = once.with_fault("unpinnable@fpga0:5".parse().unwrap()).map_err(|error| error.to_string());
-        assert!(twice.unwrap_err().contains("is unpinnable, and there is one of fpga0 already"));
+        assert!(twice.unwrap_err().contains("is unpinnable, but fpga0 already has one"));
         assert!(once.with_fault("unpinnable@fpga1:5".parse().unwrap()).is_ok());
-        assert!(with("unpinnable@root/rha25").unwrap_err().contains("unpinnable happens in the driver of a card"));
+        assert!(with("unpinnable@root/rha25").unwrap_err().contains("unpinnable occurs in the driver of a card only"));
         let twice = rosta.with_fault("surprise_removal@fpga0:5".parse().unwrap()).unwrap();
         assert_eq!(twice.with_fault("completer_abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);
         assert!(
             with("surprise_removal@fpga0:5+5ns")
                 .unwrap_err()
-                .contains("down_ns: is of link_down only, and this is surprise_removal")
+                .contains("down_ns: applies to link_down only, but this is surprise_removal")
         );
     }
 }
