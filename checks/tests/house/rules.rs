@@ -4,8 +4,9 @@ use crate::source::SourceFile;
 
 /// The floor of every room, those to come included. A room uses rooms on lower floors only.
 pub const FLOORS: &[(u32, &[&str])] = &[
-    (5, &["cli", "capi", "py"]),
-    (4, &["advise", "fit", "experiment", "report"]),
+    (6, &["cli", "capi", "py"]),
+    (5, &["advise", "fit", "experiment", "report"]),
+    (4, &["runner"]),
     (3, &["model", "sim", "hw", "bench"]),
     (2, &["platform", "machine", "dma", "record", "inventory"]),
     (1, &["wire", "compute"]),

@@ -209,7 +209,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub budget: Option<Ticks>,
     /// How wide the 95 % interval of a median should be at most, in percent of the median [default: 2]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = interval)]
     pub interval: Option<f64>,
     /// Ask `many_small_few_large` for all of its copies, 8 GB a run, instead of a hundredth of them
     #[arg(long)]
@@ -230,6 +230,13 @@ fn percent(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
         _ => Err("a percentage is needed, such as 5 or 2.5%".to_owned()),
+    }
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    match percent(text)? {
+        0.0 => Err("no interval of measured times is 0 wide: name one above 0, such as 2".to_owned()),
+        percent => Ok(percent),
     }
 }
 
@@ -275,21 +282,6 @@ pub struct CardArgs {
     /// A folder that stands for the root of the file system, for tests
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub system_root: Option<PathBuf>,
-}
-
-impl CardArgs {
-    /// An option that was given and is about a card, if there is one.
-    pub fn given(&self) -> Option<&'static str> {
-        let given = [
-            (!self.bars.is_empty(), "--bar"),
-            (self.dry_run, "--dry-run"),
-            (self.i_own_this_device, "--i-own-this-device"),
-            (self.enable, "--enable"),
-            (self.emulated, "--emulated"),
-            (self.system_root.is_some(), "--system-root"),
-        ];
-        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
-    }
 }
 
 /// `none` or a fence.
