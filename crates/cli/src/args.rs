@@ -239,7 +239,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub budget: Option<Ticks>,
     /// Target width of the 95 % interval of a median, in percent of the median, above 0 [default: 2]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = interval)]
     pub interval: Option<f64>,
     /// Run all copies of many_small_few_large (8 GB per run) instead of a hundredth of them
     #[arg(long)]
@@ -260,6 +260,13 @@ fn percent(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
         _ => Err("a percentage is needed, such as 5 or 2.5%".to_owned()),
+    }
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    match percent(text)? {
+        0.0 => Err("an interval of 0 % is never reached: give a width above 0, such as 2".to_owned()),
+        percent => Ok(percent),
     }
 }
 
@@ -305,21 +312,6 @@ pub struct CardArgs {
     /// Folder used as the root of the file system, for tests
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub system_root: Option<PathBuf>,
-}
-
-impl CardArgs {
-    /// The first option given that applies to real cards only.
-    pub fn given(&self) -> Option<&'static str> {
-        let given = [
-            (!self.bars.is_empty(), "--bar"),
-            (self.dry_run, "--dry-run"),
-            (self.i_own_this_device, "--i-own-this-device"),
-            (self.enable, "--enable"),
-            (self.emulated, "--emulated"),
-            (self.system_root.is_some(), "--system-root"),
-        ];
-        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
-    }
 }
 
 /// A fence, or `none`.

@@ -1,9 +1,9 @@
 //! The limit gate: can this figure be true?
 //!
-//! Every delivered rate is held against its ceiling, and every claim of bytes against what was found. It works on
-//! records alone, so it judges those of others too.
+//! Every delivered rate is held against its ceiling, and every claim of bytes against what was found. The gate works on
+//! records alone, so it judges records from other machines too.
 
-use lanemark_record::{Answer, CeilingKind, Quantity, Record, TargetKind};
+use crate::{Answer, CeilingKind, Quantity, Record, TargetKind};
 use lanemark_units::format_size;
 
 /// What the gate says about an answer.
@@ -24,6 +24,28 @@ pub enum Verdict {
     FarBelow,
     /// Above a ceiling that is itself a measurement, of a stand-in.
     AboveStandIn,
+}
+
+/// The judgements of a record as sentences, by their weight.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Answers that cannot be true.
+    pub impossible: Vec<String>,
+    /// Answers that are only remarkable.
+    pub others: Vec<String>,
+}
+
+/// The [`judgements`] of a record, sorted.
+#[must_use]
+pub fn judge(record: &Record) -> Judged {
+    let mut judged = Judged::default();
+    for Judgement { verdict, text } in judgements(record) {
+        match verdict {
+            Verdict::Impossible => judged.impossible.push(text),
+            Verdict::FarBelow | Verdict::AboveStandIn => judged.others.push(text),
+        }
+    }
+    judged
 }
 
 /// What is left to the rounding of two figures that are both computed in floating point, as a share.
@@ -188,7 +210,7 @@ fn access_bytes(access: &str) -> u64 {
 }
 
 fn median(values: &[f64]) -> Option<f64> {
-    lanemark_record::Summary::of(values).map(|summary| summary.median).filter(|median| *median > 0.0)
+    crate::Summary::of(values).map(|summary| summary.median).filter(|median| *median > 0.0)
 }
 
 fn near(one: f64, other: f64, share: f64) -> bool {
@@ -209,8 +231,8 @@ fn exact(rate: f64) -> String {
 mod tests {
     use super::*;
     use crate::fixture::{answer, record, target};
-    use lanemark_record::{Bytes, Ceiling, Formula, Summary, Tlps};
-    use lanemark_record::{DeviceKind, Runtime};
+    use crate::{Bytes, Ceiling, Formula, Summary, Tlps};
+    use crate::{DeviceKind, Runtime};
 
     fn held(rate: f64, ceiling: f64, kind: CeilingKind) -> Answer {
         let ceiling = Ceiling { kind, rate_bytes_per_s: Some(ceiling), because: "a test".to_owned() };

@@ -1,13 +1,11 @@
 //! The machine that measured, as records show it.
 
-use crate::doctor::fact;
 use lanemark_inventory::{Load as SeenLoad, Processors, Seen};
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{Governor, Host, IdleState, Load, SocketCpus};
 
-/// `processors`, and what they had to do before and after a run.
-#[must_use]
-pub fn host(processors: &Processors, before: &Seen<SeenLoad>, after: &Seen<SeenLoad>) -> Host {
+/// The processors of a machine, and its load before and after a run.
+pub(crate) fn host(processors: &Processors, before: &Seen<SeenLoad>, after: &Seen<SeenLoad>) -> Host {
     Host {
         processor: fact(&processors.model),
         sockets: each(&processors.packages, |package| SocketCpus {
@@ -27,6 +25,14 @@ pub fn host(processors: &Processors, before: &Seen<SeenLoad>, after: &Seen<SeenL
         }),
         load_before: load(before),
         load_after: load(after),
+    }
+}
+
+/// A fact of an inventory, or the reason why it is not known.
+fn fact<T: Clone>(seen: &Seen<T>) -> Fact<T> {
+    match seen {
+        Seen::Known(value) => Fact::Seen { value: value.clone() },
+        Seen::Unseen(why) => Fact::Unseen { unseen: why.because() },
     }
 }
 

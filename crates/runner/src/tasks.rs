@@ -1,33 +1,28 @@
-//! What a run has to do: every case of every question of every target, checked before anything runs.
+//! The tasks of a run: every case of every question of every target, checked before anything runs.
 
-use crate::failure::Failure;
-use crate::target::Target;
+use crate::error::RunError;
+use crate::open::OpenTarget;
 use lanemark_bench::{Axes, Caller, Case, LeftOut, Question, Through};
 use lanemark_machine::{Facts, Peer};
 use lanemark_record::Skipped;
 use lanemark_units::format_size;
 
 /// One case to ask.
-pub struct Task {
-    /// What.
-    pub question: &'static Question,
-    /// Whom, by place among the targets.
-    pub place: usize,
-    /// Which variant.
-    pub case: Case,
+pub(crate) struct Task {
+    pub(crate) question: &'static Question,
+    /// The target, by its place among all.
+    pub(crate) place: usize,
+    pub(crate) case: Case,
 }
 
-/// What is to be asked and what is not.
-pub struct Work {
-    /// In the order of asking.
-    pub tasks: Vec<Task>,
-    /// Why not, question by question.
-    pub skipped: Vec<Skipped>,
+/// The cases to ask, in order, and what is left out, with the reason.
+pub(crate) struct Work {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) skipped: Vec<Skipped>,
 }
 
-/// Plans the work. A size that no question has room for is a mistake; one that some have room for is
-/// left out of the others.
-pub fn work(questions: &[&'static Question], targets: &[Target], axes: &Axes) -> Result<Work, Failure> {
+/// Plans the work. A size that no question has room for is an error; one that some have room for is left out of the others.
+pub(crate) fn work(questions: &[&'static Question], targets: &[OpenTarget], axes: &Axes) -> Result<Work, RunError> {
     let mut work = Work { tasks: Vec::new(), skipped: Vec::new() };
     for target in targets {
         check_region(axes, target.facts())?;
@@ -111,30 +106,25 @@ fn is_for_runtimes(question: &Question, facts: &Facts) -> bool {
     !(question.cases)(&able, &Axes::default()).is_empty()
 }
 
-fn check_region(axes: &Axes, facts: &Facts) -> Result<(), Failure> {
+fn check_region(axes: &Axes, facts: &Facts) -> Result<(), RunError> {
     match &axes.region {
         Some(name) if facts.region(name).is_none() => {
             let known = facts.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ");
-            Err(Failure::Usage(format!("--region {name}: {} has no such region; it has {known}", facts.name)))
+            Err(RunError::Region { name: name.clone(), target: facts.name.clone(), known })
         }
         _ => Ok(()),
     }
 }
 
 /// Refuses windows that reach beyond what there is, and distances from a page where the boundary is that of a line.
-fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), Failure> {
+fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
     for Task { question, case, .. } in tasks {
         if case.flows.is_empty() && case.alignment >= LINE {
-            return Err(Failure::Usage(format!(
-                "--align: {} is not below {LINE}: for {}, it is the distance from a {LINE} B boundary",
-                case.alignment, question.name
-            )));
+            return Err(RunError::Alignment { bytes: case.alignment, line: LINE, question: question.name });
         }
         let most = case.most_window(facts);
-        if let Some(window) = case.reach.window_bytes.filter(|window| *window > most) {
-            let (of, name) = (touched(facts, case), &facts.name);
-            let message = format!("--window: {window} B reach beyond {of} of {name}; ask for at most {most}");
-            return Err(Failure::Usage(message));
+        if let Some(bytes) = case.reach.window_bytes.filter(|window| *window > most) {
+            return Err(RunError::Window { bytes, of: touched(facts, case), target: facts.name.clone(), most });
         }
     }
     Ok(())
@@ -144,18 +134,14 @@ fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Resu
 const LINE: u64 = 64;
 
 /// Refuses a size that none of the tasks has room for, at the largest distance from a boundary.
-fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), Failure> {
+fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
     let of_size = tasks.map(|task| &task.case).filter(|case| case.size == size);
     let Some(most) = of_size.max_by_key(|case| (case.alignment, case.room(facts))) else { return Ok(()) };
     let room = most.room(facts);
     if size <= room {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
-        "--sizes: {size} B reach beyond {} of {}; ask for at most {room}",
-        touched(facts, most),
-        facts.name
-    )))
+    Err(RunError::Size { bytes: size, of: touched(facts, most), target: facts.name.clone(), most: room })
 }
 
 /// What a case touches, in words.
