@@ -88,7 +88,7 @@ pub enum RunError {
         name: String,
     },
     /// Kernels for devices behind runtimes, where none is asked.
-    #[error("kernels is about devices behind runtimes: name one, for example --on opencl:0")]
+    #[error("kernels is about devices behind runtimes: name one, for example opencl:0")]
     NoRuntimeForKernels,
     /// A file of kernels that cannot be read.
     #[error("reading {}: {source}", path.display())]
@@ -119,7 +119,7 @@ pub enum RunError {
         target: String,
     },
     /// A fault, where only formulas answer.
-    #[error("fault {fault}: a formula knows nothing that goes wrong; ask with `lanemark bench`")]
+    #[error("fault {fault}: a formula knows nothing of faults; ask the simulation")]
     FaultInFormula {
         /// The fault.
         fault: String,
@@ -131,7 +131,7 @@ pub enum RunError {
         target: String,
     },
     /// Access to a card, where no card is asked.
-    #[error("{field} is about a card: name one by its address, for example --on 0000:01:00.0")]
+    #[error("{field} is about a card: name one by its address, for example 0000:01:00.0")]
     NoCard {
         /// The part of the request that is about cards.
         field: &'static str,
