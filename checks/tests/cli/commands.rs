@@ -263,8 +263,8 @@ fn a_record_has_the_number_that_was_changed_and_how_far_devices_went() {
     let record: serde_json::Value = serde_json::from_str(&folder.good(&[&asked[..], &changed].concat())).unwrap();
     let mps_bytes = &record["targets"][0]["platform"]["link"]["mps_bytes"];
     assert_eq!(mps_bytes["value"], 128);
-    assert_eq!(mps_bytes["assumed"], "given with --with on the command line; 512 otherwise");
-    assert_eq!(record["warnings"][0], "card-gen5-x16: link.mps_bytes is 128 by --with, and 512 in its file");
+    assert_eq!(mps_bytes["assumed"], "given for this run; 512 otherwise");
+    assert_eq!(record["warnings"][0], "card-gen5-x16: link.mps_bytes is 128 in this run, and 512 in its file");
     let reach = serde_json::json!({"window_bytes": 65536, "is_random": true, "outstanding": 2, "channels": 1});
     assert_eq!(record["answers"][0]["way"]["reach"], reach);
     let usual: serde_json::Value = serde_json::from_str(&folder.good(&asked)).unwrap();

@@ -2,9 +2,10 @@
 
 use crate::check::check_platform;
 use crate::read::{Notes, cut, said};
-use crate::sections;
+use crate::sections::{self, SectionRow};
 use crate::spec::{Kind, Raw};
 use crate::{Dma, DmaRead, DmaWrite, Fault, Origin, Param, Platform, PlatformError, Port, Problem};
+use lanemark_units::did_you_mean;
 
 /// Splits `region.sram.read_ns` into section, name (empty unless the section is repeated) and key.
 fn split(path: &str) -> Option<(&str, &str, &str)> {
@@ -43,7 +44,7 @@ fn replaced(
         let problem = Problem { file: platform.name.clone(), line: 0, key: path.to_owned(), message };
         PlatformError { problems: vec![problem] }
     };
-    let unknown = || refused("there is no such number in this platform".to_owned());
+    let unknown = || refused(format!("there is no such number in this platform{}", suggestion(platform, path)));
     let (section, name, key) = split(path).ok_or_else(unknown)?;
     let keys = sections::row(section).map_or(&[][..], |row| row.keys);
     let row = keys.iter().find(|row| row.name == key).ok_or_else(unknown)?;
@@ -62,6 +63,21 @@ fn replaced(
         return Err(unknown());
     }
     checked(changed)
+}
+
+/// A hint at the paths that `path` may have meant, after a separator; empty if none is close.
+fn suggestion(platform: &Platform, path: &str) -> String {
+    let of_section = |(row, sections): (&SectionRow, Vec<&dyn sections::AnySection>)| {
+        let prefixes: Vec<String> = if row.is_repeated {
+            sections.iter().filter_map(|section| Some(format!("{}.{}", row.path, sections::label(*section)?))).collect()
+        } else {
+            vec![row.path.to_owned()]
+        };
+        let keys: Vec<&str> = row.keys.iter().map(|key| key.name).collect();
+        prefixes.into_iter().flat_map(move |prefix| keys.clone().into_iter().map(move |key| format!("{prefix}.{key}")))
+    };
+    let known: Vec<String> = platform.sections().into_iter().flat_map(|row| of_section(row).collect::<Vec<_>>()).collect();
+    did_you_mean(path, known.iter().map(String::as_str)).map(|hint| format!("; {hint}")).unwrap_or_default()
 }
 
 /// Creates a missing section, if all its keys have defaults.

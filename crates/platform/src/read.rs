@@ -5,7 +5,7 @@ use crate::draft::Unknown;
 use crate::sections::SectionType;
 use crate::spec::{Key, Kind, Raw, Value};
 use crate::{Draft, Origin, Param, Platform, Port, SCHEMA, Sections};
-use lanemark_units::{format_size, parse_size};
+use lanemark_units::{did_you_mean, format_size, parse_size};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -403,6 +403,8 @@ fn hint(found: &str, known: &[&str]) -> String {
     } else if let Some(key) = known.iter().find(|key| without_unit(found).is_some_and(|s| without_unit(key) == Some(s)))
     {
         format!("its unit is different: {key}")
+    } else if let Some(hint) = did_you_mean(found, known.iter().copied()) {
+        hint
     } else {
         format!("known here: {}", known.join(", "))
     }

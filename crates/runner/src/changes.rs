@@ -25,10 +25,10 @@ impl Changes {
         let mut changed = Vec::new();
         for (key, value) in &self.with {
             let before = platform.value_text(key).unwrap_or_else(|| "absent".to_owned());
-            let origin = Origin::Assumed(format!("given with --with on the command line; {before} otherwise"));
+            let origin = Origin::Assumed(format!("given for this run; {before} otherwise"));
             platform = platform.with_text(key, value, origin).map_err(RunError::With)?;
             let value = platform.value_text(key).unwrap_or_default();
-            changed.push(format!("{}: {key} is {value} by --with, and {before} in its file", platform.name));
+            changed.push(format!("{}: {key} is {value} in this run, and {before} in its file", platform.name));
         }
         platform = setpci(&platform, &self.setpci).map_err(RunError::Setpci)?;
         for fault in &self.faults {

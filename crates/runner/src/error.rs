@@ -31,7 +31,7 @@ pub enum Class {
 #[non_exhaustive]
 pub enum RunError {
     /// A question that does not exist.
-    #[error("'{name}' is no question: use one of {}", question_names())]
+    #[error("'{name}' is not a question: {}", question_hint(name))]
     UnknownQuestion {
         /// The name that was given.
         name: String,
@@ -46,7 +46,8 @@ pub enum RunError {
     },
     /// A name that is no target.
     #[error(
-        "'{name}' is no built-in platform ({}), not 'host', not 'opencl:0' or 'sycl:0', no address of a card (0000:01:00.0), and no readable file: {source}",
+        "'{name}' is not a target: {}use a built-in platform ({}), a platform file, host, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file: {source}",
+        target_hint(name),
         preset_names()
     )]
     NoPlatform {
@@ -89,7 +90,7 @@ pub enum RunError {
         name: String,
     },
     /// Kernels for devices behind runtimes, where none is asked.
-    #[error("kernels is about devices behind runtimes: name one, for example --on opencl:0")]
+    #[error("kernels is about devices behind runtimes: name one, for example opencl:0")]
     NoRuntimeForKernels,
     /// A file of kernels that cannot be read.
     #[error("reading {}: {source}", path.display())]
@@ -120,7 +121,7 @@ pub enum RunError {
         target: String,
     },
     /// A fault, where only formulas answer.
-    #[error("fault {fault}: a formula knows nothing that goes wrong; ask with `lanemark bench`")]
+    #[error("fault {fault}: a formula knows nothing of faults; ask the simulation")]
     FaultInFormula {
         /// The fault.
         fault: String,
@@ -132,7 +133,7 @@ pub enum RunError {
         target: String,
     },
     /// Access to a card, where no card is asked.
-    #[error("{field} is about a card: name one by its address, for example --on 0000:01:00.0")]
+    #[error("{field} is about a card: name one by its address, for example 0000:01:00.0")]
     NoCard {
         /// The part of the request that is about cards.
         field: &'static str,

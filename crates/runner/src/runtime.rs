@@ -72,7 +72,7 @@ fn kernels(target: &str, setup: &Setup) -> Result<(Option<FinishedKernels>, Vec<
     let Some(path) = &setup.kernels else { return Ok((None, Vec::new())) };
     let bytes = read_file(path, LONGEST_KERNELS).map_err(|source| RunError::Kernels { path: path.clone(), source })?;
     let file = path.display().to_string();
-    let note = format!("{target}: its kernels are those of {file}, by --kernels");
+    let note = format!("{target}: its kernels are those of {file}");
     Ok((Some(FinishedKernels { file, bytes }), vec![note]))
 }
 

@@ -67,16 +67,16 @@ impl Work {
         }
         if cases.is_empty() && !says_why {
             let because = match axes.reach.outstanding {
-                Some(_) => "--outstanding is about transfers by which devices read, and here is none or one at a time",
+                Some(_) => "outstanding is about transfers by which devices read, and here is none or one at a time",
                 None if axes.reach.channels.is_some() => {
-                    "--channels is about transfers of devices, and here is none or one at a time"
+                    "channels is about transfers of devices, and here is none or one at a time"
                 }
                 None if axes.reach.cache_state.is_some() || axes.reach.socket.is_some() => {
-                    "--cache-state and --socket are about host memory of transfers that devices make by themselves; --socket remote asks \
+                    "cache_state and socket are about host memory that devices transfer; socket remote asks \
                      where memory.remote_ns is not 0"
                 }
-                None if axes.cores.is_some() => "--cores says from which cores kernels are launched, and here none is",
-                None if !axes.reach.is_usual() => "--window, --random and --stride are about what devices move",
+                None if axes.cores.is_some() => "cores says from which cores kernels are launched, and here none is",
+                None if !axes.reach.is_usual() => "window, random and stride are about what devices move",
                 None if *axes != Axes::default() => {
                     "what was chosen leaves nothing of it: it has no such sizes, memory types, instructions, region or flows"
                 }
