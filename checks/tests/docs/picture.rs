@@ -30,9 +30,9 @@ const METHODS: &[Method] = &[
         options: &["--question", "mmio_write_bandwidth", "--memory-type", "wc", "--access", "64"],
     },
     Method {
-        label: "MOVNTDQA loads, WC",
+        label: "16 B MOVNTDQA loads, WC",
         colour: "#e69f00",
-        options: &["--question", "streaming_load_bandwidth", "--memory-type", "wc"],
+        options: &["--question", "streaming_load_bandwidth", "--memory-type", "wc", "--access", "nt16"],
     },
     Method {
         label: "8 B stores, UC",
