@@ -1,6 +1,7 @@
 //! Bad input: exit code 2, a message that says what would be right, and nothing written.
 
 use crate::folder::{Folder, card, card_with, small};
+use lanemark_record::Record;
 use std::process::Command;
 
 /// Runs a command that must be refused with all of `hints`, and must leave the folder as it was.
@@ -45,7 +46,7 @@ fn wrong_targets_are_refused() {
 #[test]
 fn wrong_choices_are_refused_and_the_right_ones_told() {
     let folder = Folder::new();
-    let choices: [(&str, &str, &[&str]); 13] = [
+    let choices: [(&str, &str, &[&str]); 15] = [
         ("--question", "mmio_write", &["'mmio_write' is no question", "mmio_write_bandwidth"]),
         ("--access", "nt3", &["'nt3'", "nt8", "memcpy"]),
         ("--access", "8,", &["''", "memcpy"]),
@@ -59,6 +60,8 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--outstanding", "0", &["1..=65536"]),
         ("--channels", "65", &["1..=64"]),
         ("--align", "x", &["'x' is not a size"]),
+        ("--interval", "0", &["no interval of measured times is 0 wide"]),
+        ("--interval", "0%", &["name one above 0, such as 2"]),
     ];
     for (option, value, hints) in choices {
         refused(&folder, &["bench", "--on", "card-gen5-x16", option, value], hints);
@@ -118,16 +121,16 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
 fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     let folder = Folder::new();
     let faults: [(&str, &[&str]); 7] = [
-        ("link_down@card:3+0ns", &["'+0ns' is no time at all: leave it out for a link that stays down"]),
-        ("poisoned", &["'poisoned' is no fault", "it names no port behind an @", "poisoned@card:3"]),
+        ("link_down@card:3+0ns", &["'+0ns' is not allowed: omit it for a link that stays down"]),
+        ("poisoned", &["'poisoned' is not a valid fault", "it does not name a port after @", "poisoned@card:3"]),
         ("broken@card", &["kinds are unsupported_request, abort,"]),
-        ("completer_abort@card:x", &["'x' is no number of a TLP and no time in ns"]),
+        ("completer_abort@card:x", &["'x' is neither a TLP number nor a time in ns"]),
         (
             "completer_abort@crad",
-            &["fault.completer_abort@crad.port: is \"crad\", no port of this platform; its ports: root/card, card"],
+            &["fault.completer_abort@crad.port: is \"crad\", not a port of this platform; its ports: root/card, card"],
         ),
         ("completer_abort@card:0", &["its tlp must be a whole number from 1"]),
-        ("no_completion@card:1+5ns", &["down_ns: is of link_down only, and this is stuck"]),
+        ("no_completion@card:1+5ns", &["down_ns: applies to link_down only, but this is stuck"]),
     ];
     for (fault, hints) in faults {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--fault", fault], hints);
@@ -168,12 +171,12 @@ fn wrong_sizes_are_refused() {
         (",", &["is not a size"]),
         ("..", &["is not a size"]),
         ("64..", &["is not a size"]),
-        ("4KiB..64", &["run backwards"]),
-        ("64,32", &["run backwards"]),
-        ("64,64", &["run backwards"]),
-        ("0", &["a size of 0 bytes moves nothing"]),
+        ("4KiB..64", &["not in ascending order"]),
+        ("64,32", &["not in ascending order"]),
+        ("64,64", &["not in ascending order"]),
+        ("0", &["a size of 0 bytes is not allowed"]),
         ("64..1KiB*1", &["is not a size"]),
-        ("4K", &["'4K' is not a size", "4KiB"]),
+        ("4Q", &["'4Q' is not a size", "4KiB"]),
         ("99999999999999999999", &["larger than any address space"]),
         ("18446744073709551615", &["beyond the memory that is lent", "at most 1056964608"]),
     ];
@@ -321,4 +324,48 @@ fn what_is_no_record_is_refused() {
     refused(&folder, &fit("link.one_way"), &["link.one_way", "root_complex.core_round_trip_ns"]);
     refused(&folder, &["report", "good.json", "--html", "good.json"], &["would overwrite good.json"]);
     refused(&folder, &["report", "good.json", "--html", "no/such/folder.html"], &["cannot be written"]);
+}
+
+/// File names are bytes: one that is not UTF-8 is written and read like any other.
+#[cfg(unix)]
+#[test]
+fn file_names_that_are_not_utf_8_are_names_like_others() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let name = |extension: &str| OsString::from_vec([b"r\xff", extension.as_bytes()].concat());
+    let with = |arguments: &[&str], last: OsString| -> Vec<OsString> {
+        arguments.iter().map(OsString::from).chain([last]).collect()
+    };
+    let folder = Folder::new();
+    let small = small("bench", "card-gen5-x16", &[]);
+    let trace = ["trace", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--output"];
+    let written: [(Vec<&str>, &str); 6] = [
+        ([&small[..], &["--json", "--record"]].concat(), ".json"),
+        ([&small[..], &["--html"]].concat(), ".html"),
+        ([&small[..], &["--json", "--samples"]].concat(), ".parquet"),
+        (trace.to_vec(), ".txt"),
+        (trace.to_vec(), ".pcapng"),
+        (vec!["lspci", "--output"], ".lspci"),
+    ];
+    for (arguments, extension) in written {
+        let outcome = folder.run(&with(&arguments, name(extension)));
+        assert_eq!(outcome.code, Some(0), "{arguments:?}: {}", outcome.err);
+        assert!(folder.path("").join(name(extension)).is_file(), "{arguments:?}");
+    }
+    let read: [(&[&str], &str); 4] = [
+        (&["report"], ".json"),
+        (&["trace", "--read"], ".pcapng"),
+        (&["doctor", "--from"], ".lspci"),
+        (&["report", "--html", "again.html"], ".json"),
+    ];
+    for (arguments, extension) in read {
+        let outcome = folder.run(&with(arguments, name(extension)));
+        assert_eq!(outcome.code, Some(0), "{arguments:?}: {}", outcome.err);
+        let missing = folder.run(&with(arguments, OsString::from_vec(b"no\xff".to_vec())));
+        assert_eq!(missing.code, Some(2), "{arguments:?}: {}", missing.err);
+    }
+    let record = std::fs::read(folder.path("").join(name(".json"))).unwrap();
+    let record: Record = serde_json::from_slice(&record).unwrap();
+    assert_eq!(record.command.last().map(String::as_str), Some("r\u{fffd}.json"));
+    assert!(name(".json").as_bytes().contains(&0xff));
 }

@@ -2,6 +2,7 @@
 
 use lanemark_checks::{lanemark, root};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -59,13 +60,13 @@ impl Folder {
     }
 
     /// Starts the program; what it says goes to files outside the folder.
-    pub fn start(&self, arguments: &[&str]) -> Child {
+    pub fn start<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Child {
         let out = Stdio::from(File::create(self.outside.path().join("out")).unwrap());
         self.start_into(out, arguments)
     }
 
     /// Starts the program with another standard output.
-    pub fn start_into(&self, out: Stdio, arguments: &[&str]) -> Child {
+    pub fn start_into<S: AsRef<OsStr>>(&self, out: Stdio, arguments: &[S]) -> Child {
         let err = File::create(self.outside.path().join("err")).unwrap();
         let mut command = Command::new(lanemark());
         command.args(arguments).current_dir(self.place.path());
@@ -82,9 +83,10 @@ impl Folder {
     }
 
     /// Runs the program to its end.
-    pub fn run(&self, arguments: &[&str]) -> Outcome {
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Outcome {
         let child = self.start(arguments);
-        let status = wait(child, TIMEOUT).unwrap_or_else(|| panic!("{arguments:?} did not end"));
+        let named = || arguments.iter().map(AsRef::as_ref).collect::<Vec<&OsStr>>();
+        let status = wait(child, TIMEOUT).unwrap_or_else(|| panic!("{:?} did not end", named()));
         self.said(status)
     }
 

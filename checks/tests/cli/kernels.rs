@@ -78,7 +78,7 @@ fn matrices_come_from_files_or_are_made_and_stand_in_the_record_by_name() {
 fn matrices_that_are_none_are_refused_with_their_line_and_what_to_try() {
     let folder = folder();
     for (name, hints) in [
-        ("cut.mtx", ["cut.mtx: line", "it was cut off"]),
+        ("cut.mtx", ["cut.mtx: line", "the file is truncated"]),
         ("card.toml", ["line 1", "%%MatrixMarket matrix coordinate"]),
         ("absent.mtx", ["absent.mtx", "No such file"]),
         ("springs", ["poisson:256", "MATRIX.mtx"]),

@@ -82,7 +82,7 @@ fn what_is_no_card_is_refused() {
     };
     assert!(says(&["09:00.0", "--from", "slot.txt"]).contains("there is no function 0000:09:00.0"));
     assert!(says(&["00:01.0", "--from", "slot.txt"]).contains("is a bridge and no card; below it: 0000:01:00.0"));
-    assert!(says(&["nonsense", "--from", "slot.txt"]).contains("is no PCI address"));
+    assert!(says(&["nonsense", "--from", "slot.txt"]).contains("is not a PCI address"));
     assert!(says(&["nonsense", "--on", "card-gen5-x16"]).contains("is no port of the platform (root/card, card)"));
     assert!(says(&["root/card", "--on", "card-gen5-x16"]).contains("is a bridge"));
     assert!(says(&["card", "--on", "card-gen5-x16", "--times", "0"]).contains("1..=10"));

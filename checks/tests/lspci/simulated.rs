@@ -2,8 +2,8 @@
 
 use crate::decoded::Seen;
 use crate::{compare, dumps, golden, live, live_of, printed};
+use lanemark_config_space::{SimulatedFunction, functions, lspci_text};
 use lanemark_platform::{Origin, PRESETS, Platform, Slot, Switch, preset};
-use lanemark_sim::config_space::{SimulatedFunction, functions, lspci_text};
 use lanemark_wire::config::PortType;
 
 /// Every preset; the default one with as many tags as there can be, and one with a port that redirects, too.

@@ -5,8 +5,7 @@ use lanemark_units::format_size;
 
 /// For each target and question that has both ways: up to which size a core that loads bytes itself has them first, and from
 /// which on a device that is asked to write them to memory. Of an emulated target nothing is said.
-#[must_use]
-pub fn crossovers(record: &Record) -> Vec<Finding> {
+pub(crate) fn crossovers(record: &Record) -> Vec<Finding> {
     let is_emulated =
         |name: &str| record.targets.iter().any(|target| target.name == name && target.kind == TargetKind::Emulated);
     let mut groups: Vec<(&str, &str)> = Vec::new();

@@ -7,8 +7,7 @@ const QUESTION: &str = "launch_latency";
 
 /// Why launches may have taken longer than they need, as far as the governor and the idle states of the machine tell: a clock
 /// that is kept low, and a sleep that takes as long to wake from as the fastest launch takes.
-#[must_use]
-pub fn launches(record: &Record) -> Vec<Finding> {
+pub(crate) fn launches(record: &Record) -> Vec<Finding> {
     let Some(host) = &record.host else { return Vec::new() };
     let real = record.targets.iter().filter(|target| target.kind == TargetKind::Real);
     real.flat_map(|target| {

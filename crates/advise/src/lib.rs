@@ -1,4 +1,4 @@
-//! What it means: which way to use, what stands out, what cannot be true and what changed in a record; what is wrong
+//! What it means: which way to use, what stands out ([`interpret`]) and what changed in a record; what is wrong
 //! with a machine ([`doctor`]); how a card is brought back ([`recover`]).
 //!
 //! Reads what others measured or saw; it measures nothing and touches no machine.
@@ -10,8 +10,7 @@ mod crossover;
 pub mod doctor;
 #[cfg(test)]
 mod fixture;
-mod gate;
-mod host;
+mod interpret;
 mod launches;
 mod reach;
 pub mod recover;
@@ -19,10 +18,4 @@ mod runtime;
 mod ways;
 
 pub use compare::{Incomparable, compare};
-pub use crossover::crossovers;
-pub use gate::{Judgement, Verdict, judgements};
-pub use host::host;
-pub use launches::launches;
-pub use reach::reaches;
-pub use runtime::{accessors, runs};
-pub use ways::{best_ways, buffers, cliffs};
+pub use interpret::interpret;

@@ -13,8 +13,7 @@ const MADS: f64 = 3.0;
 
 /// For each target, length and distance of reads: up to how many pages a device waits alike, and how much longer beyond. Of an emulated
 /// target nothing is said, and of fewer than two windows neither.
-#[must_use]
-pub fn reaches(record: &Record) -> Vec<Finding> {
+pub(crate) fn reaches(record: &Record) -> Vec<Finding> {
     let is_emulated =
         |name: &str| record.targets.iter().any(|target| target.name == name && target.kind == TargetKind::Emulated);
     let asked = |answer: &&Answer| {

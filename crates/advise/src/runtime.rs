@@ -5,8 +5,7 @@ use lanemark_units::format_size;
 
 /// For each target and kind of memory, whether a launch takes longer for each piece that its kernel is given. Of an emulated target nothing is
 /// said.
-#[must_use]
-pub fn accessors(record: &Record) -> Vec<Finding> {
+pub(crate) fn accessors(record: &Record) -> Vec<Finding> {
     let found = record.answers.iter().filter_map(|answer| {
         let memory = answer.way.through.strip_prefix("argument_")?.replace('_', " ");
         let (fit, slope) = (answer.fit?, answer.latency_ns?);
@@ -33,8 +32,7 @@ pub fn accessors(record: &Record) -> Vec<Finding> {
 }
 
 /// For each target and size of copies, what runs took by kinds of memory; of an emulated target nothing.
-#[must_use]
-pub fn runs(record: &Record) -> Vec<Finding> {
+pub(crate) fn runs(record: &Record) -> Vec<Finding> {
     let mut groups: Vec<Vec<(&Answer, &Runs)>> = Vec::new();
     for answer in &record.answers {
         let Some(Detail::Runs(runs)) = &answer.detail else { continue };

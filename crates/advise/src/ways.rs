@@ -7,8 +7,7 @@ use lanemark_units::format_size;
 ///
 /// Best is the plainest of those within 2 % of the highest median of the delivered rate. Of an emulated target no way is
 /// the best: its times say nothing about speed.
-#[must_use]
-pub fn best_ways(record: &Record) -> Vec<Advice> {
+pub(crate) fn best_ways(record: &Record) -> Vec<Advice> {
     let mut groups: Vec<(&str, &str, &str, u64)> = Vec::new();
     let rated = |answer: &&Answer| answer.quantity == Quantity::Bandwidth && !is_emulated(record, answer);
     for answer in record.answers.iter().filter(rated) {
@@ -85,8 +84,7 @@ const CLIFF: f64 = 3.0;
 
 /// Sizes at which one way suddenly becomes several times slower although it moves more, with the reason
 /// that its packets give; where packets cannot be seen, a fall is most often a cache's size and no finding.
-#[must_use]
-pub fn cliffs(record: &Record) -> Vec<Finding> {
+pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, smaller) in record.answers.iter().enumerate() {
         let same_way = |answer: &&Answer| {
@@ -112,8 +110,7 @@ pub fn cliffs(record: &Record) -> Vec<Finding> {
 }
 
 /// How many buffers each target was found to have, or why no number was found; nothing of an emulated one.
-#[must_use]
-pub fn buffers(record: &Record) -> Vec<Finding> {
+pub(crate) fn buffers(record: &Record) -> Vec<Finding> {
     let real = record.answers.iter().filter(|answer| !is_emulated(record, answer));
     let found = real.filter_map(|answer| {
         let Some(Detail::Buffers(buffers)) = &answer.detail else { return None };

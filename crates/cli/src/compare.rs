@@ -1,11 +1,11 @@
 //! `compare`: two records, what changed, and whether that is too much.
 
 use crate::args::CompareArgs;
-use crate::ask::{judged, terminal_width};
 use crate::failure::{Failure, say};
 use crate::input;
+use crate::output::terminal_width;
 use crate::progress::spinner;
-use lanemark_record::file;
+use lanemark_record::{file, gate::judge};
 use std::io::Write;
 
 /// `lanemark compare`
@@ -25,7 +25,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
     let mut impossible = Vec::new();
     for (record, name) in [(&first, &before), (&second, &after)] {
-        let found = judged(record);
+        let found = judge(record);
         found.others.iter().for_each(|text| say(&format!("{name}: {text}")));
         impossible.extend(found.impossible.into_iter().map(|text| format!("{name}: {text}")));
     }

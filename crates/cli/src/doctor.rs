@@ -1,9 +1,8 @@
 //! `doctor`: what is plugged in, what is wrong with it, and a slot as a platform file.
 
 use crate::args::{AtLeast, DoctorArgs};
-use crate::ask::terminal_width;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, terminal_width};
 use crate::progress::spinner;
 use lanemark_advise::doctor::{Ask, RoundTrip, as_platform, diagnose};
 use lanemark_inventory::{Inventory, InventoryError};

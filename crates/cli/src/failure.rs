@@ -1,5 +1,6 @@
 //! Why the command ended early, and with which exit code.
 
+use lanemark_runner::{Class, RunError};
 use std::io::Write;
 
 /// What ended the command.
@@ -36,6 +37,23 @@ impl Failure {
             Failure::Usage(_) => 2,
             Failure::Absent(_) => 77,
             Failure::Interrupted => 130,
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    /// The error by its class; what is about one option is said of that option.
+    fn from(error: RunError) -> Failure {
+        let text = error.to_string();
+        let text = match error.field().and_then(|field| Some((field, text.strip_prefix(field)?))) {
+            Some((field, rest)) => format!("--{}{rest}", field.replace('_', "-")),
+            None => text,
+        };
+        match error.class() {
+            Class::Usage => Failure::Usage(text),
+            Class::Absent => Failure::Absent(text),
+            Class::Interrupted => Failure::Interrupted,
+            Class::Failed => Failure::Check(text),
         }
     }
 }

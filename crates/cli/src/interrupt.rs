@@ -2,19 +2,18 @@
 
 use crate::failure::Failure;
 use lanemark_hw::end_at_once;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use lanemark_runner::Cancel;
 
-/// What Ctrl-C sets; the second time it ends the program at once, for nobody wants to wait then for what is under way.
-pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
+/// What Ctrl-C cancels. A second Ctrl-C ends the program at once, without waiting for what is in flight.
+pub fn cancel() -> Result<Cancel, Failure> {
+    let cancel = Cancel::new();
+    let flag = cancel.clone();
     handle(move || {
-        if flag.swap(true, Ordering::Relaxed) {
+        if flag.cancel() {
             end();
         }
     })?;
-    Ok(interrupted)
+    Ok(cancel)
 }
 
 /// There is nothing to keep: Ctrl-C ends the program at once, also where it was started with it ignored.

@@ -3,8 +3,8 @@
 use crate::args::LspciArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::target::Changes;
-use lanemark_sim::config_space::{functions, lspci_text};
+use lanemark_config_space::{functions, lspci_text};
+use lanemark_runner::{Changes, platform};
 use std::path::Path;
 
 /// `lanemark lspci`
@@ -13,7 +13,7 @@ pub fn lspci(args: &LspciArgs) -> Result<(), Failure> {
         // A platform that is a file, and not a preset, is an input.
         output::check(&[output], &[Path::new(&args.on)])?;
     }
-    let (platform, _) = Changes { setpci: args.setpci.clone(), ..Changes::default() }.of(&args.on)?;
+    let (platform, _) = Changes { setpci: args.setpci.clone(), ..Changes::default() }.apply(platform(&args.on)?)?;
     let functions = functions(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
     output::text(&lspci_text(&functions), args.output.as_deref())
 }

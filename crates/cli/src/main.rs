@@ -3,8 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod ask;
-mod card;
+mod bench;
 mod compare;
 mod doctor;
 mod failure;
@@ -12,15 +11,14 @@ mod input;
 mod interrupt;
 mod listing;
 mod lspci;
-mod matrix;
 mod output;
 mod paper;
 mod progress;
 mod recover;
-mod target;
+mod report;
+mod request;
 mod trace;
 mod unknown;
-mod work;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -30,20 +28,22 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match args.command {
-        Command::Bench(args) => ask::bench(&args),
-        Command::Predict(args) => ask::predict(&args),
+        Command::Bench(args) => bench::bench(&args),
+        Command::Predict(args) => bench::predict(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Recover(args) => recover::recover(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Lspci(args) => lspci::lspci(&args),
-        Command::Report(args) => ask::report(&args),
+        Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Platforms => listing::platforms(),
-        Command::Questions => listing::questions(),
+        Command::Platforms(args) => listing::platforms(&args),
+        Command::Questions(args) => listing::questions(&args),
         Command::Kernels => listing::kernels(),
         Command::Schema(args) => listing::schema(&args),
+        Command::Completions(args) => listing::completions(&args),
+        Command::Man(args) => listing::man(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,8 +1,8 @@
-//! Files to be written: whether they can be is better known before a measurement than after it.
+//! Files to be written (whether they can be is better known before a measurement than after it), and the terminal.
 
 use crate::failure::{Failure, say};
-use lanemark_record::file;
-use std::io::Write;
+use lanemark_record::{Record, Reproduction, file};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Refuses what cannot be written, and what would overwrite another file of the same command.
@@ -52,4 +52,26 @@ pub fn text(text: &str, path: Option<&Path>) -> Result<(), Failure> {
     file::write_whole(path, text.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
     say(&format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// The page of a record, and of papers reproduced.
+pub fn write_html(record: &Record, reproductions: &[Reproduction], path: &Path) -> Result<(), Failure> {
+    let page = lanemark_report::html(record, reproductions).map_err(|error| Failure::Check(error.to_string()))?;
+    file::write_whole(path, page.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Columns of the terminal; none where the output is no terminal.
+pub fn terminal_width() -> Option<u16> {
+    let out = std::io::stdout();
+    if out.is_terminal() {
+        rustix::termios::tcgetwinsize(&out).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
+    } else {
+        None
+    }
+}
+
+/// The command line without the path of the program; bytes that are not UTF-8 are replaced.
+pub fn command_line() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once("lanemark".to_owned()).chain(arguments).collect()
 }

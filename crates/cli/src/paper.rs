@@ -1,22 +1,19 @@
 //! `reproduce` and `fit`: papers asked again, and their parameters fitted again.
 
 use crate::args::{FitArgs, ReproduceArgs};
-use crate::ask::{command_line, terminal_width, write_html};
 use crate::failure::Failure;
 use crate::input;
 use crate::interrupt;
+use crate::output::{command_line, terminal_width, write_html};
 use crate::progress::progress;
-use crate::target::{Machines, platform, runtimes};
 use crate::unknown;
 use lanemark_experiment::{Before, ExperimentError, Fitting, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit_told as solve_told};
-use lanemark_hw::HostMemory;
 use lanemark_record::{Record, Reproduction, Verdict, file};
+use lanemark_runner::{Cancel, OpenTarget, Runtimes, Setup, Target, platform, runtimes};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How far a fitted number may be from the one in its platform file, as a share: the file's digits.
 const SAME: f64 = 2e-3;
@@ -43,10 +40,10 @@ fn papers(names: &[String]) -> Result<Vec<&'static Paper>, Failure> {
 
 /// `lanemark reproduce`
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    let interrupted = interrupt::flag()?;
-    let is_over = || interrupted.load(Ordering::Relaxed);
+    let cancel = interrupt::cancel()?;
+    let is_over = || cancel.is_cancelled();
     let papers = papers(&args.papers)?;
-    let (mut here, silent) = if args.host { this_machine(&papers, &interrupted)? } else { (Vec::new(), Vec::new()) };
+    let (mut here, silent) = if args.host { this_machine(&papers, &cancel)? } else { (Vec::new(), Vec::new()) };
     let mut found = Vec::new();
     for paper in papers {
         let bar = progress(0);
@@ -63,10 +60,10 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             reproduction => reproduction.map_err(|error| Failure::Check(error.to_string()))?,
         };
         let mut before = Before::default();
-        for machine in here.iter_mut().take_while(|_| !is_over()) {
+        for target in here.iter_mut().take_while(|_| !is_over()) {
             let bar = progress(0);
-            bar.set_message(format!("{} on {}", paper.name, machine.facts().name));
-            let rows = lanemark_experiment::here(paper, machine.as_mut(), &mut before, &mut |done, of| {
+            bar.set_message(format!("{} on {}", paper.name, target.facts().name));
+            let rows = lanemark_experiment::here(paper, target.machine(), &mut before, &mut |done, of| {
                 bar.set_length(of as u64);
                 bar.set_position(done as u64);
             });
@@ -96,23 +93,21 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Check(format!("disagrees: {}", wrong.join(", ")))) }
 }
 
-/// This machine, and the devices behind its runtimes where one of `papers` has something to ask them; and who does not answer, and why.
-fn this_machine(papers: &[&Paper], interrupted: &Arc<AtomicBool>) -> Result<(Machines, Vec<String>), Failure> {
-    let host = HostMemory::open().map_err(|error| Failure::Absent(error.to_string()))?;
-    let host = host.interrupted_by(Arc::clone(interrupted));
-    let mut found: Machines = vec![Box::new(host)];
-    let mut silent = Vec::new();
+/// This machine, and the devices behind its runtimes where one of `papers` has something to ask them; and why others were not asked.
+fn this_machine(papers: &[&Paper], cancel: &Cancel) -> Result<(Vec<OpenTarget>, Vec<String>), Failure> {
+    let mut found = vec![Target::Host.open(&Setup::default(), cancel)?];
+    let mut not_asked = Vec::new();
     let mut asks_runtimes = false;
     for paper in papers {
         let asks = lanemark_experiment::asks_runtimes(paper);
         asks_runtimes |= asks.map_err(|error| Failure::Check(error.to_string()))?;
     }
     if asks_runtimes {
-        let (runtimes, refused) = runtimes(interrupted);
-        found.extend(runtimes);
-        silent = refused;
+        let Runtimes { targets, refused } = runtimes(cancel);
+        found.extend(targets);
+        not_asked = refused;
     }
-    Ok((found, silent))
+    Ok((found, not_asked))
 }
 
 fn wrong(reproduction: &Reproduction) -> Vec<String> {

@@ -1,16 +1,15 @@
 //! `recover`: how a card that no longer works is brought back, and on a simulated platform whether that does it.
 
 use crate::args::RecoverArgs;
-use crate::ask::terminal_width;
 use crate::doctor;
 use crate::failure::Failure;
-use crate::output;
-use crate::target::Changes;
+use crate::output::{self, terminal_width};
 use lanemark_advise::recover::{Programming, differences, look, mask_differences, recovery};
+use lanemark_config_space::{SimulatedFunction, functions, lspci_text};
 use lanemark_inventory::{Address, Function, Inventory};
 use lanemark_record::file;
 use lanemark_record::recovery::{Act, CarriedOut, Changed, Done, Recovery, StepKind};
-use lanemark_sim::config_space::{SimulatedFunction, functions, lspci_text};
+use lanemark_runner::{Changes, platform};
 use lanemark_sim::{BusTree, BusTreeError, Loaded, Reported};
 use serde::Serialize;
 use std::path::Path;
@@ -18,7 +17,7 @@ use std::path::Path;
 /// `lanemark recover`
 pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
     let programming = Programming { command: args.program.clone(), times: args.times };
-    let Some(platform) = &args.on else {
+    let Some(name) = &args.on else {
         let address = args.card.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         let steps = steps(&doctor::read(args.from.as_deref())?, address, &programming)?;
         if !args.dry_run {
@@ -29,7 +28,7 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
         return print(args, &steps, lanemark_report::recovery);
     };
     let changes = Changes { with: args.with.clone(), faults: args.fault.clone(), ..Changes::default() };
-    let (platform, _) = changes.of(platform)?;
+    let (platform, _) = changes.apply(platform(name)?)?;
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let configured = functions(&platform).map_err(|error| usage(&error))?;
     let intact = inventory(&configured, &platform.name)?;

@@ -1,15 +1,14 @@
 //! `fit` for a platform file in which some numbers are unknown: the record fills them in.
 
 use crate::args::FitArgs;
-use crate::ask::terminal_width;
 use crate::failure::{Failure, say};
 use crate::input;
-use crate::output;
+use crate::output::{self, terminal_width};
 use crate::progress::spinner;
-use crate::target::draft;
 use lanemark_fit::{Errors, FillError, Filled, Measured, fill_in};
 use lanemark_platform::{Draft, Origin};
 use lanemark_record::file;
+use lanemark_runner::draft;
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;

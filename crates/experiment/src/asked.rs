@@ -1,12 +1,12 @@
 //! A figure's question, asked of the simulation and of the formula.
 
 use crate::figure::{Ask, Wanted};
-use lanemark_bench::{Axes, Case, Cores, Effort, Question, Through, ask, question};
-use lanemark_machine::{Facts, LineSource, Machine};
-use lanemark_model::FormulaMachine;
+use lanemark_bench::{Axes, BenchError, Case, Cores, Effort, Question, Through};
+use lanemark_config_space::{ConfigWrite, NoConfigWrite};
+use lanemark_machine::LineSource;
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Answer, Detail, Reach, Runs, Summary};
-use lanemark_sim::{ConfigWrite, NoConfigWrite, SimulatedMachine, setpci};
+use lanemark_runner::{Changes, OpenTarget, question};
 
 /// What came out, in the figure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,24 +17,22 @@ pub(crate) struct Ours {
 
 /// Asks `wanted` at `size` of `platform`: a fresh simulation, and its formula.
 pub(crate) fn asked(platform: &Platform, wanted: &Ask, size: Option<u64>) -> Result<Ours, String> {
-    let platform = &changed(platform, wanted)?;
-    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
-    let (question, case, effort) = case(machine.facts(), wanted, size)?;
-    let mut formula = FormulaMachine::new(platform, machine.facts());
-    let answer = |machine: &mut dyn Machine| {
-        let answer = ask(question, machine, &case, &effort).map_err(|error| error.to_string())?;
-        figure_of(&answer, wanted.figure).ok_or_else(|| "the answer has no such figure".to_owned())
-    };
-    let simulated = answer(&mut machine)?;
-    Ok(Ours { simulated, formula: answer(&mut formula).ok() })
+    let mut target = OpenTarget::of_platform(&changed(platform, wanted)?).map_err(|error| error.to_string())?;
+    let (question, case, effort) = case(&target, wanted, size)?;
+    let simulated = figure(target.ask(question, &case, &effort), wanted)?;
+    Ok(Ours { simulated, formula: figure(target.ask_formulas(question, &case, &effort), wanted).ok() })
 }
 
 /// Only the simulated figure, for fits.
 pub(crate) fn simulated(platform: &Platform, wanted: &Ask, size: Option<u64>) -> Result<f64, String> {
-    let platform = &changed(platform, wanted)?;
-    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
-    let (question, case, effort) = case(machine.facts(), wanted, size)?;
-    let answer = ask(question, &mut machine, &case, &effort).map_err(|error| error.to_string())?;
+    let mut target = OpenTarget::of_platform(&changed(platform, wanted)?).map_err(|error| error.to_string())?;
+    let (question, case, effort) = case(&target, wanted, size)?;
+    figure(target.ask(question, &case, &effort), wanted)
+}
+
+/// The wanted figure of an answer.
+fn figure(answer: Result<Answer, BenchError>, wanted: &Ask) -> Result<f64, String> {
+    let answer = answer.map_err(|error| error.to_string())?;
     figure_of(&answer, wanted.figure).ok_or_else(|| "the answer has no such figure".to_owned())
 }
 
@@ -42,7 +40,8 @@ pub(crate) fn simulated(platform: &Platform, wanted: &Ask, size: Option<u64>) ->
 fn changed(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
     let platform = with_numbers(platform, wanted)?;
     let writes = wanted.setpci.iter().map(|text| text.parse()).collect::<Result<Vec<ConfigWrite>, NoConfigWrite>>();
-    setpci(&platform, &writes.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
+    let changes = Changes { setpci: writes.map_err(|error| error.to_string())?, ..Changes::default() };
+    changes.apply(platform).map(|(platform, _)| platform).map_err(|error| error.to_string())
 }
 
 fn with_numbers(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
@@ -52,8 +51,8 @@ fn with_numbers(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
     })
 }
 
-fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
-    let question = question(&wanted.question).ok_or_else(|| format!("there is no question '{}'", wanted.question))?;
+fn case(target: &OpenTarget, wanted: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
+    let question = question(&wanted.question).map_err(|error| error.to_string())?;
     let fence = match wanted.fence.as_deref() {
         None => None,
         Some("none") => Some(vec![None]),
@@ -112,11 +111,7 @@ fn case(facts: &Facts, wanted: &Ask, size: Option<u64>) -> Result<(&'static Ques
         None => case.through == through || is_asked(case),
     };
     let fits = |case: &Case| is_wanted(case) && size.is_none_or(|size| case.size == size);
-    let mut cases = (question.cases)(facts, &axes).into_iter().filter(fits);
-    let case = cases.next().ok_or_else(|| format!("{} has no such case on {}", question.name, facts.name))?;
-    if cases.next().is_some() {
-        return Err(format!("{} has several such cases on {}: name access and memory type", question.name, facts.name));
-    }
+    let case = target.one_case(question, &axes, fits).map_err(|error| error.to_string())?;
     let passes = wanted.passes.map(|passes| match wanted.at_most_bytes {
         Some(most) => passes.min((most / case.size.max(1)).max(1)),
         None => passes,

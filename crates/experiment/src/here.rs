@@ -7,9 +7,10 @@ use crate::asked::{figure_of, spread_of};
 use crate::expression::evaluate;
 use crate::figure::{Experiment, ExperimentError, Published};
 use crate::paper::Paper;
-use lanemark_bench::{Axes, BenchError, Caller, Case, Effort, ask_together, question};
+use lanemark_bench::{Axes, BenchError, Caller, Case, Effort, ask_together};
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Answer, Here};
+use lanemark_runner::question;
 use std::collections::BTreeMap;
 
 /// How names of devices behind SYCL begin.
@@ -222,7 +223,7 @@ impl Answers<'_> {
 
     fn ask(&mut self, asking: &Asking) -> Result<Vec<Answered>, String> {
         let Asking { question: name, way, size, .. } = asking;
-        let question = question(name).ok_or_else(|| format!("there is no question '{name}'"))?;
+        let question = question(name).map_err(|error| error.to_string())?;
         let axes = Axes { sizes: size.map(|size| vec![size]), ..Axes::default() };
         let cases = (question.cases)(self.machine.facts(), &axes);
         let cases: Vec<Case> = cases.into_iter().filter(|case| case.way().to_string() == *way).collect();

@@ -4,12 +4,12 @@ use crate::held_out::held_out;
 use crate::table::Row;
 use crate::whole::{Grid, between};
 use crate::{Parameter, Table};
-use lanemark_bench::{Axes, Case, Effort, Question, Through, ask, question};
-use lanemark_machine::{Facts, Machine};
+use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Through, question};
+use lanemark_machine::Facts;
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_record::{Answer, Quantity, Record, Residual};
-use lanemark_sim::SimulatedMachine;
+use lanemark_runner::OpenTarget;
 
 /// Answers of one target of a record, or figures of a table, asked again of a platform while some of its numbers are
 /// varied.
@@ -172,10 +172,10 @@ impl OfRecord {
     /// [`OfRecordError`] if nothing is unknown, or a figure cannot be asked of the platform.
     pub fn of_table(table: &Table, draft: &Draft) -> Result<OfRecord, OfRecordError> {
         let started = started(draft)?;
-        let machine = SimulatedMachine::new(&started).map_err(|error| OfRecordError::Start(error.to_string()))?;
+        let target = OpenTarget::of_platform(&started).map_err(|error| OfRecordError::Start(error.to_string()))?;
         let mut data = Vec::new();
         for row in &table.rows {
-            let datum = point(&machine, row).ok_or_else(|| OfRecordError::NotAsked {
+            let datum = point(&target, row).ok_or_else(|| OfRecordError::NotAsked {
                 place: format!("{}:{}", table.file, row.line),
                 question: row.question,
                 size_bytes: row.size_bytes,
@@ -266,12 +266,11 @@ impl OfRecord {
 
     fn compared(&self, data: &[Datum], values: &[f64]) -> Result<Vec<Residual>, String> {
         let platform = self.platform_with(values)?;
-        let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
-        let mut formula = FormulaMachine::new(&platform, machine.facts());
+        let mut target = opened(&platform)?;
         let mut row = |datum: &Datum| {
-            let simulated = datum.ask(&mut machine)?.ok_or("the simulation gave no figure")?;
+            let simulated = datum.simulated(&mut target)?.ok_or("the simulation gave no figure")?;
             // No closed form is no error.
-            let formula = datum.ask(&mut formula).ok().flatten();
+            let formula = datum.predicted(&mut target).ok().flatten();
             Ok(Residual {
                 what: datum.name.clone(),
                 unit: datum.unit().to_owned(),
@@ -297,9 +296,8 @@ impl OfRecord {
     /// What the platform or the simulation says against the values.
     pub fn residuals(&self, values: &[f64]) -> Result<Vec<f64>, String> {
         between(&self.grids, values, |values| {
-            let platform = self.platform_with(values)?;
-            let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
-            self.left(&mut machine)
+            let mut target = opened(&self.platform_with(values)?)?;
+            self.left(|datum| datum.simulated(&mut target))
         })
     }
 
@@ -309,20 +307,20 @@ impl OfRecord {
     /// As [`OfRecord::residuals`], and where there is no closed form.
     pub(crate) fn formula_residuals(&self, facts: &Facts, values: &[f64]) -> Result<Vec<f64>, String> {
         between(&self.grids, values, |values| {
-            let platform = self.platform_with(values)?;
-            self.left(&mut FormulaMachine::new(&platform, facts))
+            // The simulation is not built: most of a search is asked of the formulas alone.
+            let mut formulas = FormulaMachine::new(&self.platform_with(values)?, facts);
+            self.left(|datum| figure(lanemark_bench::ask(datum.question, &mut formulas, &datum.case, &datum.effort())))
         })
     }
 
     /// What a machine with the starting values says about itself; no value of a key changes it.
     pub(crate) fn facts(&self) -> Result<Facts, String> {
-        let machine = SimulatedMachine::new(&self.platform).map_err(|error| error.to_string())?;
-        Ok(machine.facts().clone())
+        Ok(opened(&self.platform)?.facts().clone())
     }
 
-    fn left(&self, machine: &mut dyn Machine) -> Result<Vec<f64>, String> {
+    fn left(&self, mut ask: impl FnMut(&Datum) -> Result<Option<f64>, String>) -> Result<Vec<f64>, String> {
         let mut residual = |datum: &Datum| {
-            let given = datum.ask(machine)?.ok_or_else(|| format!("there is no figure of {}", datum.name))?;
+            let given = ask(datum)?.ok_or_else(|| format!("there is no figure of {}", datum.name))?;
             Ok((given / datum.measured).ln())
         };
         self.data.iter().map(&mut residual).collect()
@@ -336,6 +334,10 @@ impl OfRecord {
         }
         Ok(platform)
     }
+}
+
+fn opened(platform: &Platform) -> Result<OpenTarget, String> {
+    OpenTarget::of_platform(platform).map_err(|error| error.to_string())
 }
 
 /// The platform where the search begins.
@@ -362,11 +364,18 @@ impl Datum {
         format!("{} {} {}", self.question.name, self.case.way(), self.case.alignment)
     }
 
-    /// What `machine` answers to the same case; `None` where it gives no figure.
-    fn ask(&self, machine: &mut dyn Machine) -> Result<Option<f64>, String> {
-        let effort = Effort { simulated_passes: Some(self.passes), ..Effort::default() };
-        let answer = ask(self.question, machine, &self.case, &effort).map_err(|error| error.to_string())?;
-        Ok(headline(&answer))
+    /// The simulated figure of the same case; `None` where the answer has none.
+    fn simulated(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
+        figure(target.ask(self.question, &self.case, &self.effort()))
+    }
+
+    /// The formula's figure of the same case; `None` where the answer has none.
+    fn predicted(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
+        figure(target.ask_formulas(self.question, &self.case, &self.effort()))
+    }
+
+    fn effort(&self) -> Effort {
+        Effort { simulated_passes: Some(self.passes), ..Effort::default() }
     }
 
     fn unit(&self) -> &'static str {
@@ -396,21 +405,28 @@ fn few<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
 
 /// Those answers that can be asked of the platform.
 fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, OfRecordError> {
-    let data: Vec<Datum> = answers.iter().filter_map(|answer| datum(platform, answer)).collect();
+    let target = OpenTarget::of_platform(platform).ok();
+    let datum = |answer: &&Answer| datum(target.as_ref()?, answer);
+    let data: Vec<Datum> = answers.iter().filter_map(datum).collect();
     if data.is_empty() {
         return Err(OfRecordError::Nothing { answers: answers.len(), platform: platform.name.clone() });
     }
     Ok(data)
 }
 
-/// A row as a figure of the machine's first card; `None` if that cannot be asked.
-fn point(machine: &SimulatedMachine, row: &Row) -> Option<Datum> {
+/// A row as a figure of the target's first card; `None` if that cannot be asked.
+fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     let question = question(row.question)?;
     let axes = Axes { sizes: Some(vec![row.size_bytes]), ..Axes::default() };
-    let case = (question.cases)(machine.facts(), &axes).into_iter().next()?;
+    let case = target.cases(question, &axes).into_iter().next()?;
     let name = format!("{} {} {} B", row.question, case.way(), row.size_bytes);
-    let fits = row.size_bytes <= case.room(machine.facts());
+    let fits = row.size_bytes <= case.room(target.facts());
     fits.then_some(Datum { question, case, passes: 1, measured: row.figure, name })
+}
+
+/// The figure of an answer to a case.
+fn figure(answer: Result<Answer, BenchError>) -> Result<Option<f64>, String> {
+    Ok(headline(&answer.map_err(|error| error.to_string())?))
 }
 
 /// The figure an answer is about.
@@ -422,9 +438,8 @@ fn headline(answer: &Answer) -> Option<f64> {
 /// The most passes that are simulated again; a real sample has as many as its timer needs.
 const MOST_PASSES: u64 = 64;
 
-fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
+fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
     let question = question(&answer.question)?;
-    let machine = SimulatedMachine::new(platform).ok()?;
     let (sizes, alignments) = (Some(vec![answer.size_bytes]), Some(vec![answer.alignment_bytes]));
     let axes = if answer.way.through == "dma" {
         Axes { sizes, alignments, reach: answer.way.reach, ..Axes::default() }
@@ -439,9 +454,8 @@ fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
             ..Axes::default()
         }
     };
-    let case = (question.cases)(machine.facts(), &axes)
-        .into_iter()
-        .find(|case| case.way() == answer.way && case.size == answer.size_bytes)?;
+    let mut cases = target.cases(question, &axes).into_iter();
+    let case = cases.find(|case| case.way() == answer.way && case.size == answer.size_bytes)?;
     Some(Datum {
         question,
         case,
@@ -455,7 +469,10 @@ fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
 mod tests {
     use super::*;
     use crate::fit;
+    use lanemark_bench::ask;
+    use lanemark_machine::Machine as _;
     use lanemark_record::Record;
+    use lanemark_sim::SimulatedMachine;
 
     const ROUND_TRIP: &str = "root_complex.core_round_trip_ns";
 

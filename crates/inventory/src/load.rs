@@ -1,24 +1,24 @@
-//! What processors have to do at an instant.
+//! System load at an instant.
 
 use crate::files::{Files, Folder};
 use crate::sysfs::processors_of;
 use crate::{Processors, Seen};
 use std::path::Path;
 
-/// What the processors of this machine had to do, as `/proc/loadavg` shows it.
+/// Load averages and thread counts of this machine, from `/proc/loadavg`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Load {
-    /// Threads that ran, wanted to run or waited for a disk: the mean of the last minute, of the last five and of the last fifteen
+    /// Load averages over 1, 5 and 15 minutes: threads that were runnable or in uninterruptible sleep
     /// (`kernel/sched/loadavg.c` of Linux).
     pub means: [f64; 3],
-    /// Threads that run or want to, whoever asks among them.
+    /// Runnable threads, including the calling one.
     pub runnable: u32,
-    /// All threads.
+    /// Total number of threads.
     pub threads: u32,
 }
 
 impl Load {
-    /// That of this machine, now.
+    /// The current load of this machine.
     #[must_use]
     pub fn of_this_machine() -> Seen<Load> {
         Files::new(&Folder::new(Path::new("/"))).fact("proc", "loadavg", load)
@@ -26,14 +26,14 @@ impl Load {
 }
 
 impl Processors {
-    /// Those of this machine, whether or not it has PCI.
+    /// The CPUs of this machine, whether or not it has PCI.
     #[must_use]
     pub fn of_this_machine() -> Processors {
         processors_of(&Files::new(&Folder::new(Path::new("/"))))
     }
 }
 
-/// A line such as `0.52 0.58 0.59 3/602 11278`.
+/// Parses a line such as `0.52 0.58 0.59 3/602 11278`.
 fn load(text: &str) -> Option<Load> {
     let mut words = text.split_whitespace();
     let mut mean = || words.next()?.parse::<f64>().ok().filter(|mean| mean.is_finite() && *mean >= 0.0);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_three_means_and_two_counts_or_none_at_all() {
+    fn a_load_line_has_three_averages_and_two_counts() {
         let read = load("0.52 0.58 10.59 3/602 11278").unwrap();
         assert_eq!(read, Load { means: [0.52, 0.58, 10.59], runnable: 3, threads: 602 });
         for garbled in ["", "0.52 0.58", "0.52 0.58 NaN 3/602", "0.52 0.58 -1 3/602", "0.52 0.58 0.59 3", "a b c 1/2"] {

@@ -1,9 +1,9 @@
-//! The instructions that move bytes, and those that order them.
+//! Instructions that load and store, and instructions that order them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes one instruction moves.
+/// Bytes moved by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Width {
     /// 1 B.
@@ -23,10 +23,10 @@ pub enum Width {
 }
 
 impl Width {
-    /// Every width, ascending.
+    /// All widths, ascending.
     pub const ALL: [Width; 7] = [Width::B1, Width::B2, Width::B4, Width::B8, Width::B16, Width::B32, Width::B64];
 
-    /// In bytes.
+    /// The width in bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         match self {
@@ -40,14 +40,14 @@ impl Width {
         }
     }
 
-    /// Whether a vector register is needed.
+    /// Whether this width needs a vector register.
     #[must_use]
     pub const fn is_vector(self) -> bool {
         matches!(self, Width::B16 | Width::B32 | Width::B64)
     }
 }
 
-/// Which instruction moves the bytes. The direction is the plan's: see [`Verb`](crate::Verb).
+/// Instruction that moves the bytes. [`Verb`](crate::Verb) gives the direction.
 ///
 /// Names on the command line and in records: `4` (plain, by width in bytes), `memcpy`, `rep_movsb`,
 /// `nt16` (non-temporal: `MOVNTI` for 8 B, `MOVNTDQ` and its wider forms to store, `MOVNTDQA` and its
@@ -60,24 +60,24 @@ impl Width {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
-    /// An ordinary load or store of this width.
+    /// Ordinary load or store of this width.
     Plain(Width),
-    /// A non-temporal one: store 8, 16, 32 or 64 B; load 16, 32 or 64 B.
+    /// Non-temporal load or store. Stores are 8, 16, 32 or 64 B wide, loads 16, 32 or 64 B.
     NonTemporal(Width),
-    /// `MOVDIRI`: a direct store of 4 or 8 B, never combined.
+    /// `MOVDIRI`: direct store of 4 or 8 B, never write-combined.
     Movdiri(Width),
-    /// `MOVDIR64B`: one direct store of an aligned 64 B line.
+    /// `MOVDIR64B`: direct store of one aligned 64 B line.
     Movdir64b,
-    /// The machine's own `memcpy`; which one it is stands in its facts.
+    /// The `memcpy` of the machine's C library, named in [`Facts::memcpy`](crate::Facts::memcpy).
     Memcpy,
     /// `REP MOVSB`.
     RepMovsb,
-    /// Lanemark's own copy, which takes for each size the instruction that was measured to be the fastest.
+    /// Lanemark's own copy routine, which uses the instruction measured to be fastest for each size.
     CopyToDevice,
 }
 
 impl Access {
-    /// Every access, in the order they are listed to users.
+    /// All accesses, in the order shown to users.
     pub const ALL: [Access; 17] = [
         Access::Plain(Width::B1),
         Access::Plain(Width::B2),
@@ -98,7 +98,7 @@ impl Access {
         Access::CopyToDevice,
     ];
 
-    /// The bytes of one instruction, where that is one number; `None` for `memcpy` and other copies.
+    /// Width of one instruction; `None` for copy routines, which mix widths.
     #[must_use]
     pub const fn width(self) -> Option<Width> {
         match self {
@@ -123,15 +123,15 @@ impl fmt::Display for Access {
     }
 }
 
-/// A name that stands for nothing here, with those that do.
+/// An unknown name, with the list of known names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is not {what}: use one of {known}")]
 pub struct UnknownName {
-    /// What was read.
+    /// The text that was read.
     pub name: String,
-    /// What was expected, with its article.
+    /// The kind of name that was expected, with its article.
     pub what: &'static str,
-    /// The names that would do.
+    /// The known names, separated by commas.
     pub known: String,
 }
 
@@ -147,26 +147,26 @@ impl FromStr for Access {
     }
 }
 
-/// What orders the accesses before it against those after it.
+/// Instruction or event that orders earlier accesses before later ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Fence {
-    /// `SFENCE`: all earlier stores, those in write-combining buffers too, are on their way first.
+    /// `SFENCE`: waits until all earlier stores have left the core, including those in write-combining buffers.
     Sfence,
-    /// `LFENCE`: all earlier loads are done first; stores may still be buffered.
+    /// `LFENCE`: waits until all earlier loads have completed; stores may still be buffered.
     Lfence,
-    /// `MFENCE`: both, and buffers of streaming loads are emptied.
+    /// `MFENCE`: waits for earlier loads and stores, and discards buffers of streaming loads.
     Mfence,
-    /// A locked instruction on ordinary memory: drains like `MFENCE`.
+    /// Locked instruction on ordinary memory; orders and drains like `MFENCE`.
     Locked,
-    /// An interrupt taken and returned from: drains write-combining buffers.
+    /// Interrupt entry and return; drains write-combining buffers.
     Interrupt,
 }
 
 impl Fence {
-    /// Every fence, in the order they are listed to users.
+    /// All fences, in the order shown to users.
     pub const ALL: [Fence; 5] = [Fence::Sfence, Fence::Lfence, Fence::Mfence, Fence::Locked, Fence::Interrupt];
 
-    /// The name in files and on the command line.
+    /// Name in files and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -178,13 +178,13 @@ impl Fence {
         }
     }
 
-    /// Whether earlier stores must have left the core before it ends.
+    /// Whether the fence waits until earlier stores have left the core.
     #[must_use]
     pub const fn drains_stores(self) -> bool {
         !matches!(self, Fence::Lfence)
     }
 
-    /// Whether earlier loads must have returned before it ends.
+    /// Whether the fence waits until earlier loads have completed.
     #[must_use]
     pub const fn waits_for_loads(self) -> bool {
         !matches!(self, Fence::Sfence)
@@ -214,14 +214,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_access_reads_back_as_itself() {
+    fn every_access_is_parsed_from_its_display_form() {
         for access in Access::ALL {
             assert_eq!(access.to_string().parse(), Ok(access));
         }
     }
 
     #[test]
-    fn an_unknown_access_is_refused_and_the_known_ones_are_named() {
+    fn an_unknown_access_is_rejected_with_the_list_of_known_names() {
         let error = "nt128".parse::<Access>().unwrap_err().to_string();
         assert!(error.contains("'nt128'") && error.contains("movdir64b"), "{error}");
     }

@@ -1,25 +1,25 @@
-//! What memory of a device is to a program with a runtime.
+//! Kinds of memory in the API of a runtime.
 
 use std::fmt;
 
-/// What memory of a device is to a program with a runtime, and so how bytes get there.
+/// Kind of memory that a program allocates through a runtime. It determines how bytes get to the device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Allocation {
-    /// An object of the runtime (`cl_mem`, `sycl::buffer`); bytes are copied by commands that read and write it.
+    /// Buffer object of the runtime (`cl_mem`, `sycl::buffer`), copied by read and write commands.
     Buffer,
-    /// An address on the device (explicit unified shared memory); bytes are copied between it and ordinary memory of the program.
+    /// Device memory by address (device USM), copied to and from ordinary memory of the program.
     Device,
-    /// As [`Allocation::Device`], but the program's side is memory that the runtime gave it for the purpose (host unified shared memory).
+    /// As [`Allocation::Device`], with the program's side in memory that the runtime allocated (host USM).
     Host,
-    /// An object of the runtime that is mapped into the program for a while; the program's own core copies.
+    /// Buffer object of the runtime, mapped into the program; a core of the host copies the bytes.
     Mapped,
 }
 
 impl Allocation {
-    /// All, in the order they are listed to users.
+    /// All kinds, in the order shown to users.
     pub const ALL: [Allocation; 4] = [Allocation::Buffer, Allocation::Device, Allocation::Host, Allocation::Mapped];
 
-    /// The name in records.
+    /// Name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

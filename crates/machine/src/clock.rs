@@ -1,28 +1,29 @@
-//! The clocks a program can read.
+//! Clocks that a program can read.
 
 use std::fmt;
 
-/// How a program reads the time. `CPUID` is not among them: in a virtual machine it leaves the guest.
+/// Method of reading the time. `CPUID` is not used as a barrier, because it exits to the hypervisor in a virtual
+/// machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Clock {
-    /// `RDTSC` alone, which waits for nothing.
+    /// `RDTSC` alone, without ordering.
     Rdtsc,
     /// `RDTSCP`, which waits for earlier instructions.
     Rdtscp,
-    /// `RDTSC` between two `LFENCE`, which nothing crosses.
+    /// `RDTSC` between two `LFENCE` instructions, which order it against earlier and later ones.
     FencedRdtsc,
-    /// Both stamps around a sample: a fenced `RDTSC`, then `RDTSCP` and `LFENCE`.
+    /// Both timestamps of a sample: `LFENCE`, `RDTSC`, `LFENCE` before it, `RDTSCP`, `LFENCE` after it.
     FencedPair,
-    /// The system's monotonic clock (`clock_gettime`).
+    /// The monotonic clock of the operating system (`clock_gettime`).
     ClockGettime,
 }
 
 impl Clock {
-    /// Every clock, in the order they are listed to users.
+    /// All clocks, in the order shown to users.
     pub const ALL: [Clock; 5] =
         [Clock::Rdtsc, Clock::Rdtscp, Clock::FencedRdtsc, Clock::FencedPair, Clock::ClockGettime];
 
-    /// The name in records.
+    /// Name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

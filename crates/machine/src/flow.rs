@@ -1,11 +1,13 @@
-//! Who moves bytes where, as one word.
+//! DMA flows in short notation, such as `0:host`.
 
 use crate::{Partner, UnknownName, Verb};
 use std::fmt;
 use std::str::FromStr;
 
-/// One card's transfers and their other end: `0:host` is card 0 writing to host memory, `host:0` card 0 reading it,
-/// `0:1` card 0 writing to card 1, `0:1:read` card 1 reading card 0. Bytes go from left to right.
+/// Transfers of one card with one partner, in the direction of the data.
+///
+/// `0:host`: card 0 writes to host memory. `host:0`: card 0 reads host memory. `0:1`: card 0 writes to card 1.
+/// `0:1:read`: card 1 reads from card 0.
 ///
 /// ```
 /// use lanemark_machine::{Flow, Peer, Verb};
@@ -16,25 +18,25 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Flow {
-    /// The card that asks, counted from 0.
+    /// The requesting card, counted from 0.
     pub card: u32,
-    /// As it sees it.
+    /// Direction as seen by the card: `Store` writes to the peer, `Load` reads from it.
     pub verb: Verb,
-    /// Who is at the other end.
+    /// The other end.
     pub peer: Peer,
 }
 
-/// Who is at the other end of a flow.
+/// The other end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Peer {
     /// Host memory.
     Host,
-    /// A card, counted from 0.
+    /// Another card, counted from 0.
     Card(u32),
 }
 
 impl Flow {
-    /// The other end as a plan names it; a card by the BAR its storage is in.
+    /// The other end as a [`Partner`]; `bar` is the BAR that contains a peer card's storage.
     #[must_use]
     pub const fn partner(&self, bar: u8) -> Partner {
         match self.peer {

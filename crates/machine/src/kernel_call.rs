@@ -1,21 +1,21 @@
-//! Calls for which the kernel has nothing to do.
+//! System calls that do almost nothing.
 
 use std::fmt;
 
-/// A call into the kernel that costs the way there and back and little else.
+/// System call whose cost is that of entering and leaving the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum KernelCall {
-    /// `getppid`: the least a call can do.
+    /// `getppid`, one of the cheapest system calls.
     Getppid,
-    /// An `ioctl` that the device has not got (`/dev/null`): through the file, and back with an error.
+    /// An `ioctl` that the device does not implement (on `/dev/null`): passes the file layer and returns an error.
     FailingIoctl,
 }
 
 impl KernelCall {
-    /// Every call, in the order they are listed to users.
+    /// All calls, in the order shown to users.
     pub const ALL: [KernelCall; 2] = [KernelCall::Getppid, KernelCall::FailingIoctl];
 
-    /// The name in records.
+    /// Name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,36 +1,36 @@
-//! Kernels that a runtime is given to launch.
+//! Launches of empty kernels through a runtime.
 
 use crate::Allocation;
 use std::fmt;
 
-/// Launches of a kernel that does nothing, through a queue of a runtime: what a launch costs by itself.
+/// Launches of an empty kernel through a queue of a runtime, which measure the overhead of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Launch {
-    /// How many are put into the queue before anybody waits; at least 1.
+    /// Kernels enqueued before each wait; at least 1.
     pub kernels: u32,
-    /// By what it is known that the last of them is over.
+    /// How the program waits for the last kernel.
     pub told: HostWait,
-    /// What each of them is given and does not touch.
+    /// Arguments of each kernel, which it does not access.
     pub arguments: Arguments,
 }
 
-/// Memory of the device that a kernel is given: what its runtime has to look at before each launch.
+/// Memory arguments of a kernel, which the runtime processes at each launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Arguments {
-    /// How many pieces of memory; 0 is a kernel that is given nothing.
+    /// Number of arguments; 0 for a kernel without arguments.
     pub count: u32,
-    /// As what: a [`Allocation::Buffer`], or an address, [`Allocation::Device`]; others are no arguments.
+    /// Kind of memory: a [`Allocation::Buffer`] or an address ([`Allocation::Device`]). Other kinds are rejected.
     pub allocation: Allocation,
 }
 
 impl Arguments {
-    /// Nothing is given.
+    /// No arguments.
     pub const NONE: Arguments = Arguments { count: 0, allocation: Allocation::Buffer };
-    /// The most that a kernel is given.
+    /// Maximum number of arguments.
     pub const MOST: u32 = 16;
 }
 
-/// How it is known that everything in a queue is over.
+/// How a program waits until all commands of a queue have completed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum HostWait {
     /// A call that returns when the queue is empty (`clFinish`).
@@ -40,15 +40,15 @@ pub enum HostWait {
 }
 
 impl Launch {
-    /// The most before anybody waits: runtimes keep all of them.
+    /// Maximum number of kernels before a wait, because runtimes keep all of them.
     pub const MOST_KERNELS: u32 = 10_000;
 }
 
 impl HostWait {
-    /// Every way, in the order they are listed to users.
+    /// All methods, in the order shown to users.
     pub const ALL: [HostWait; 2] = [HostWait::Finish, HostWait::Event];
 
-    /// The name in records.
+    /// Name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

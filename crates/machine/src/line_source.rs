@@ -1,32 +1,32 @@
-//! Who has the line that a core loads.
+//! Holder of the cache line that a core loads.
 
 use std::fmt;
 
-/// Who has a line of ordinary memory that none of a core's own caches has, when it loads 8 B of it.
+/// Holder of a line of ordinary memory that misses in the core's own caches, when the core loads 8 B of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LineSource {
-    /// Memory of the core's own socket, and no cache.
+    /// Memory of the core's own socket; no cache holds the line.
     Memory,
-    /// Memory of the other socket, and no cache.
+    /// Memory of the other socket; no cache holds the line.
     RemoteMemory,
-    /// A cache of another core of the same socket, which has changed it.
+    /// Another core of the same socket, which holds the line modified.
     Core,
-    /// A cache of a core of the other socket, which has changed it.
+    /// A core of the other socket, which holds the line modified.
     RemoteCore,
 }
 
 impl LineSource {
-    /// Every one of them, in the order they are listed to users.
+    /// All sources, in the order shown to users.
     pub const ALL: [LineSource; 4] =
         [LineSource::Memory, LineSource::RemoteMemory, LineSource::Core, LineSource::RemoteCore];
     /// Bytes of such a load.
     pub const LOAD_BYTES: u64 = 8;
 
-    /// The name in records.
+    /// Name in records.
     ///
     /// ```
     /// use lanemark_machine::LineSource;
-    /// assert!(LineSource::ALL.iter().all(|holder| LineSource::named(holder.name()) == Some(*holder)));
+    /// assert!(LineSource::ALL.iter().all(|source| LineSource::named(source.name()) == Some(*source)));
     /// assert_eq!(LineSource::named("disk"), None);
     /// ```
     #[must_use]
@@ -39,10 +39,10 @@ impl LineSource {
         }
     }
 
-    /// By its name in records.
+    /// The source of this name in records; `None` if unknown.
     #[must_use]
     pub fn named(name: &str) -> Option<LineSource> {
-        LineSource::ALL.into_iter().find(|holder| holder.name() == name)
+        LineSource::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 

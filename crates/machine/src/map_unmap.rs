@@ -1,26 +1,27 @@
-//! Memory that a program lends to a device and takes back, with nobody at the other end.
+//! DMA mapping and unmapping of memory, without a transfer.
 
 use std::fmt;
 
-/// A buffer is lent and taken back, some times in a row.
+/// A buffer is mapped for DMA and unmapped, several times in a row.
 ///
-/// No device is told of it and no byte is touched: what is asked about is what the program does for it, which is to
-/// find addresses for the device, to have somebody translate them, and to remember that it did.
+/// No device is involved and no byte is touched. The time is that of the software: allocating IOVAs, writing
+/// page-table entries, invalidating them, and bookkeeping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapUnmap {
-    /// By which means.
+    /// Mapping method.
     pub means: Means,
-    /// Bytes of the buffer, which starts with a page; up to [`MapUnmap::MOST_BYTES`], and for a pool a power of two.
+    /// Bytes of the buffer, page-aligned, at most [`MapUnmap::MOST_BYTES`]. A pool object is a power of two.
     pub bytes: u64,
-    /// How often in one pass; at least 1.
+    /// Map and unmap pairs in one iteration; at least 1.
     pub pairs: u64,
 }
 
 impl MapUnmap {
-    /// The longest buffer: 32 MiB. With it, as many pairs as a queue of deferred invalidations holds end in time.
+    /// Maximum buffer length: 32 MiB. A full queue of deferred invalidations of that size completes within the
+    /// timeout.
     pub const MOST_BYTES: u64 = 32 << 20;
 
-    /// Why nobody can lend that; `None` if it makes sense.
+    /// The reason why this is impossible; `None` if it is valid.
     ///
     /// ```
     /// use lanemark_machine::{MapUnmap, Means};
@@ -43,24 +44,24 @@ impl MapUnmap {
     }
 }
 
-/// By which means memory is lent.
+/// Method of making memory available for DMA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Means {
-    /// It is mapped, in as many pieces as that takes, and each is unmapped.
+    /// The buffer is mapped, in as many segments as the strategy needs, and each segment is unmapped.
     Map {
-        /// Who hands out the addresses.
+        /// IOVA allocation strategy.
         strategy: Strategy,
-        /// Who is told what they lead to.
+        /// Page table that is updated.
         table: Table,
-        /// When what was unmapped is invalidated.
+        /// Invalidation policy.
         invalidation: Invalidation,
     },
-    /// It is an object of memory that was mapped before and stays so: taken, and given back.
+    /// The buffer is an object of a permanently mapped pool, taken and returned.
     Pool,
 }
 
 impl Means {
-    /// Every one of them, in the order they are listed to users.
+    /// All methods, in the order shown to users.
     pub fn all() -> impl Iterator<Item = Means> {
         let maps = Strategy::ALL.into_iter().flat_map(|strategy| {
             Table::ALL.into_iter().flat_map(move |table| {
@@ -70,7 +71,7 @@ impl Means {
         maps.chain([Means::Pool])
     }
 
-    /// Who hands out the addresses, as records name it.
+    /// Name of the allocation strategy in records.
     #[must_use]
     pub const fn strategy_name(self) -> &'static str {
         match self {
@@ -79,7 +80,7 @@ impl Means {
         }
     }
 
-    /// What else is done, as records name it.
+    /// Name of the page table and invalidation policy in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -92,24 +93,24 @@ impl Means {
     }
 }
 
-/// Who hands out addresses for a device.
+/// IOVA allocation strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strategy {
-    /// Ranges of 8 pages, the lowest that is free.
+    /// The lowest free range of 8 pages.
     Ranges,
-    /// Pages of ranges that the device keeps, in turn.
+    /// Sequential pages of ranges that the device keeps.
     Sequential,
-    /// What its core gave back last.
+    /// Per-core magazine: the IOVA that the core freed last.
     Magazine,
-    /// The lowest hole of a B-tree that is long enough: what the others are held against.
+    /// The lowest sufficient gap in a B-tree; the baseline.
     FreeList,
 }
 
 impl Strategy {
-    /// Every one, the baseline last.
+    /// All strategies, the baseline last.
     pub const ALL: [Strategy; 4] = [Strategy::Ranges, Strategy::Sequential, Strategy::Magazine, Strategy::FreeList];
 
-    /// The name in records.
+    /// Name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -121,12 +122,12 @@ impl Strategy {
     }
 }
 
-/// Who is told what a device's addresses lead to.
+/// Page table that a mapping updates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Table {
-    /// Nobody.
+    /// None.
     Nothing,
-    /// A table of pages in memory, and what an IOTLB may still hold of it.
+    /// A page table in memory, with invalidation of the IOTLB.
     InMemory,
 }
 
@@ -134,17 +135,17 @@ impl Table {
     const ALL: [Table; 2] = [Table::Nothing, Table::InMemory];
 }
 
-/// When what was unmapped is invalidated.
+/// When unmapped addresses are invalidated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Invalidation {
-    /// At once.
+    /// At each unmap.
     Strict,
-    /// When [`Invalidation::QUEUE`] pieces wait for it, all of them.
+    /// When [`Invalidation::QUEUE`] entries are queued, all together.
     Deferred,
 }
 
 impl Invalidation {
-    /// Pieces that wait at most.
+    /// Maximum number of queued entries.
     pub const QUEUE: u64 = 256;
 
     const ALL: [Invalidation; 2] = [Invalidation::Strict, Invalidation::Deferred];
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_and_too_much_are_nonsense_and_objects_of_a_pool_are_powers_of_two() {
+    fn empty_and_oversized_buffers_are_rejected_and_pool_objects_are_powers_of_two() {
         for means in Means::all() {
             let lend = MapUnmap { means, bytes: MapUnmap::MOST_BYTES, pairs: 1 };
             assert_eq!(lend.nonsense(), None);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_means_has_a_name_of_its_own() {
+    fn every_mapping_method_has_a_unique_name() {
         let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
         assert_eq!(names.len(), 17);
         assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");

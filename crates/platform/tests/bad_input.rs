@@ -107,7 +107,7 @@ fn a_key_with_another_unit() {
         &[
             "card.toml:63: region.queue.read_ns: is missing: From a read request at the region to its first beat; \
              must be nanoseconds from 0 to 1000000000",
-            "card.toml:71: region.queue.read_us: unknown key; its unit is another one: read_ns",
+            "card.toml:71: region.queue.read_us: unknown key; its unit is different: read_ns",
         ],
     );
 }
@@ -116,12 +116,12 @@ fn a_key_with_another_unit() {
 fn a_bare_value() {
     refused(
         &card(LANES, "width_lanes = 8"),
-        &["card.toml:29: link.width_lanes: is a bare 8; write where it comes from: \
+        &["card.toml:29: link.width_lanes: is a bare 8; add its origin: \
            width_lanes = { value = 8, source = \"...\" }"],
     );
     refused(
         &card("vendor = { value = \"intel\", source = \"label\" }", "vendor = 'intel'"),
-        &["card.toml:8: core.vendor: is a bare \"intel\"; write where it comes from: \
+        &["card.toml:8: core.vendor: is a bare \"intel\"; add its origin: \
            vendor = { value = \"intel\", source = \"...\" }"],
     );
 }
@@ -149,7 +149,7 @@ fn no_value() {
     );
 }
 
-const ORIGIN: &str = "must say once where it comes from: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]";
+const ORIGIN: &str = "must state its origin once: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]";
 
 #[test]
 fn no_origin_and_two_origins() {
@@ -185,7 +185,7 @@ fn an_origin_that_says_nothing() {
     ] {
         refused(
             &card(LANES, &format!("width_lanes = {{ value = 8, {given} }}")),
-            &[&format!("card.toml:29: link.width_lanes: {shown}; must be a text that says where or why")],
+            &[&format!("card.toml:29: link.width_lanes: {shown}; must be text that states a source or a reason")],
         );
     }
 }
@@ -207,7 +207,7 @@ fn a_value_and_its_origin_can_both_be_wrong() {
     refused(
         &card(LANES, "width_lanes = { value = 3, source = \"\" }"),
         &[
-            "card.toml:29: link.width_lanes: source is \"\"; must be a text that says where or why",
+            "card.toml:29: link.width_lanes: source is \"\"; must be text that states a source or a reason",
             "card.toml:29: link.width_lanes: is 3; must be one of 1, 2, 4, 8, 12, 16, 32",
         ],
     );
@@ -311,8 +311,7 @@ fn a_bar_where_messages_of_interrupts_go() {
         refused(
             &card(BAR0_ADDRESS, &format!("address_bytes = {{ value = {inside}")),
             &[&format!(
-                "card.toml:43: bar.0.address_bytes: is {}; from 0xfee00000 to 0xfef00000 it would take the messages of \
-                interrupts",
+                "card.toml:43: bar.0.address_bytes: is {}; from 0xfee00000 to 0xfef00000 it would overlap the addresses of interrupt messages",
                 inside.to_lowercase()
             )],
         );
@@ -325,7 +324,7 @@ fn a_bar_where_messages_of_interrupts_go() {
 fn bars_that_overlap_and_bars_that_touch() {
     refused(
         &card(BAR0_ADDRESS, "address_bytes = { value = 0x8000F0000"),
-        &["card.toml:49: bar.2.address_bytes: overlaps BAR0, which reaches from 0x8000f0000 to 0x800100000"],
+        &["card.toml:49: bar.2.address_bytes: overlaps BAR0, which extends from 0x8000f0000 to 0x800100000"],
     );
     accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0x7FFFF0000"));
     accepted(&card(BAR0_ADDRESS, "address_bytes = { value = 0x800100000"));
@@ -335,7 +334,7 @@ fn bars_that_overlap_and_bars_that_touch() {
 fn two_bars_with_one_index() {
     refused(
         &card("index = { value = 2", "index = { value = 0"),
-        &["card.toml:48: bar.0.index: stands twice; give each BAR its own"],
+        &["card.toml:48: bar.0.index: occurs twice; give each BAR its own index"],
     );
     accepted(&card("index = { value = 2", "index = { value = 1"));
 }
@@ -346,11 +345,11 @@ const QUEUE_OFFSET: &str = "offset_bytes = { value = \"8KiB\"";
 fn a_region_beyond_its_bar_and_one_up_to_its_end() {
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = 0xF004"),
-        &["card.toml:67: region.queue.size_bytes: is 4KiB; from offset 0xf004 it reaches beyond BAR0, which is 64KiB"],
+        &["card.toml:67: region.queue.size_bytes: is 4KiB; from offset 0xf004 it extends beyond BAR0, which is 64KiB"],
     );
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = \"8388608TiB\""),
-        &["card.toml:67: region.queue.size_bytes: is 4KiB; from offset 0x8000000000000000 it reaches beyond BAR0, \
+        &["card.toml:67: region.queue.size_bytes: is 4KiB; from offset 0x8000000000000000 it extends beyond BAR0, \
            which is 64KiB"],
     );
     accepted(&card(QUEUE_OFFSET, "offset_bytes = { value = 0xF000"));
@@ -358,7 +357,7 @@ fn a_region_beyond_its_bar_and_one_up_to_its_end() {
 
 #[test]
 fn a_region_that_begins_inside_a_dw_and_one_at_its_edge() {
-    let message = "reaches from 0x1001 to 0x2001; both must be multiples of 4 B, a DW";
+    let message = "extends from 0x1001 to 0x2001; both must be multiples of 4 B, a DW";
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = 0x1001"),
         &[&format!("card.toml:66: region.queue.offset_bytes: {message}")],
@@ -370,7 +369,7 @@ fn a_region_that_begins_inside_a_dw_and_one_at_its_edge() {
 fn regions_that_overlap_and_regions_that_touch() {
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = 0xFFC"),
-        &["card.toml:66: region.queue.offset_bytes: overlaps region registers, which reaches from 0x0 to 0x1000"],
+        &["card.toml:66: region.queue.offset_bytes: overlaps region registers, which extends from 0x0 to 0x1000"],
     );
     accepted(&card(QUEUE_OFFSET, "offset_bytes = { value = 0x1000"));
 }
@@ -391,7 +390,7 @@ fn a_region_in_a_bar_that_is_not_there() {
 fn two_regions_with_one_name() {
     refused(
         &card("name = \"queue\"", "name = \"registers\""),
-        &["card.toml:64: region.registers.name: stands in line 54 already; give each its own"],
+        &["card.toml:64: region.registers.name: is used in line 54 already; give each its own name"],
     );
 }
 
@@ -454,14 +453,14 @@ fn no_bar_and_no_region() {
 
 #[test]
 fn a_section_given_twice() {
-    refused(&format!("{CARD}[link]\n"), &["card.toml:73: not TOML: duplicate key: link may stand here once"]);
+    refused(&format!("{CARD}[link]\n"), &["card.toml:73: not TOML: duplicate key: link may occur here only once"]);
 }
 
 #[test]
 fn a_key_given_twice() {
     refused(
         &card(LANES, &format!("{LANES}\n{LANES}")),
-        &["card.toml:30: not TOML: duplicate key: width_lanes may stand here once"],
+        &["card.toml:30: not TOML: duplicate key: width_lanes may occur here only once"],
     );
 }
 
@@ -519,12 +518,11 @@ fn a_bar_is_named_by_its_index_in_messages_however_it_is_written() {
     };
     refused(&text, &[&message("0")]);
     refused(&change(&text, "index = { value = 0", "index = { value = 0x0"), &[&message("0")]);
-    let bare =
-        "card.toml:42: bar.0.index: is a bare 0; write where it comes from: index = { value = 0, source = \"...\" }";
+    let bare = "card.toml:42: bar.0.index: is a bare 0; add its origin: index = { value = 0, source = \"...\" }";
     refused(&change(&text, "index = { value = 0, source = \"lspci\" }", "index = 0"), &[bare, &message("0")]);
     refused(
         &change(&text, "index = { value = 0, source = \"lspci\" }\n", "\n"),
-        &["card.toml:41: bar.?.index: is missing: Which one; must be a whole number from 0 to 5", &message("?")],
+        &["card.toml:41: bar.?.index: is missing: Index of the BAR; must be a whole number from 0 to 5", &message("?")],
     );
 }
 
@@ -638,10 +636,10 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
             "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
              iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
-            "card.toml:28: link.width_lanes: is missing: Width it trained at; must be one of 1, 2, 4, 8, 12, 16, 32",
+            "card.toml:28: link.width_lanes: is missing: Width of the trained link; must be one of 1, 2, 4, 8, 12, 16, 32",
             "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",
             "card.toml:45: bar.0.size_bytes: is 48KiB; a BAR's size is a power of two, such as 64KiB",
-            "card.toml:67: region.queue.offset_bytes: overlaps region registers, which reaches from 0x0 to 0x1000",
+            "card.toml:67: region.queue.offset_bytes: overlaps region registers, which extends from 0x0 to 0x1000",
         ],
     );
 }
@@ -672,7 +670,7 @@ fn a_root_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_
 fn a_link_on_which_every_tlp_comes_damaged_is_refused_and_one_with_every_second_is_not() {
     accepted(&with_key("[link]", "tlps_per_error", 2));
     accepted(&with_key("[link]", "tlps_per_error", 0));
-    let wanted = "link.tlps_per_error: is 1: every TLP would come damaged, and none whole; 0 is a link without errors";
+    let wanted = "link.tlps_per_error: is 1: every TLP would be corrupted; use 0 for an error-free link";
     assert_eq!(said(&with_key("[link]", "tlps_per_error", 1)), [wanted]);
 }
 
@@ -681,7 +679,7 @@ fn a_dma_engine_without_memory_is_refused_and_lent_memory_may_not_lie_in_a_bar()
     let dma = "\n[dma]\ntags = { value = 8, source = \"a test\" }\nbeat_bytes = { value = 8, source = \"a test\" }\n\
                beat_ns = { value = 4, source = \"a test\" }\n";
     let alone = said(&format!("{CARD}{dma}"));
-    assert_eq!(alone, ["dma: needs a section [memory]: there is nothing it could read or write"]);
+    assert_eq!(alone, ["dma: needs a section [memory], the target of its reads and writes"]);
     let bar = accepted(CARD).bars[0].address_bytes.value;
     let memory = |address: u64| {
         format!(
@@ -705,15 +703,17 @@ fn many_sections_are_read_in_a_moment() {
 fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
     let fault = |port: &str, more: &str| {
         format!(
-            "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"abort\", assumed = \"a test\" }}\n{more}\n"
+            "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"completer_abort\", assumed = \"a test\" }}\n{more}\n"
         )
     };
     let line = CARD.lines().count() + 5;
     accepted(&fault("root/card", ""));
-    let unknown =
-        format!("card.toml:{line}: fault.bad.port: is \"crad\", no port of this platform; its ports: root/card, card");
+    let unknown = format!(
+        "card.toml:{line}: fault.bad.port: is \"crad\", not a port of this platform; its ports: root/card, card"
+    );
     refused(&fault("crad", ""), &[&unknown]);
-    let spans = format!("card.toml:{}: fault.bad.down_ns: is of link_down only, and this is abort", line + 1);
+    let spans =
+        format!("card.toml:{}: fault.bad.down_ns: applies to link_down only, but this is completer_abort", line + 1);
     refused(&fault("card", "down_ns = { value = 5, assumed = \"a test\" }"), &[&spans]);
     let timeout = |ns: u32| {
         let row = format!("[endpoint]\ncompletion_timeout_ns = {{ value = {ns}, assumed = \"a test\" }}");

@@ -46,25 +46,25 @@ fn a_tree_of_switches_is_read() {
 
 #[test]
 fn what_hangs_below_something_that_is_not_there_is_named_with_what_there_is() {
-    let wanted = ["switch.lower.below: is \"nowhere\"; what there is: upper, lower, root"];
+    let wanted = ["switch.lower.below: is \"nowhere\"; known names: upper, lower, root"];
     assert_eq!(
         said(&tree("name = \"lower\"\nbelow = \"upper\"", "name = \"lower\"\nbelow = \"nowhere\""))[..1],
         wanted
     );
-    let wanted = ["slot.left.below: is \"nowhere\"; what there is: upper, lower, root"];
+    let wanted = ["slot.left.below: is \"nowhere\"; known names: upper, lower, root"];
     assert_eq!(said(&tree("name = \"left\"\nbelow = \"upper\"", "name = \"left\"\nbelow = \"nowhere\"")), wanted);
 }
 
 #[test]
 fn switches_below_each_other_in_a_circle_are_refused() {
     let said = said(&tree("below = \"root\"", "below = \"lower\""));
-    assert!(said.iter().any(|said| said.contains("round in a circle and never to root")), "{said:?}");
+    assert!(said.iter().any(|said| said.contains("a cycle that never reaches root")), "{said:?}");
 }
 
 #[test]
 fn cards_whose_bars_overlap_or_are_misaligned_are_refused() {
     let same = said(&tree("value = \"1GiB\"", "value = 0"));
-    assert!(same[0].contains("a BAR of it then overlaps one of slot left"), "{same:?}");
+    assert!(same[0].contains("a BAR of it would overlap a BAR of slot left"), "{same:?}");
     let odd = said(&tree("value = \"1GiB\"", "value = 0x40000010"));
     assert!(odd[0].contains("must be a multiple of BAR"), "{odd:?}");
 }
@@ -103,7 +103,7 @@ fn a_port_is_set_to_what_it_supports_and_no_more() {
 #[test]
 fn a_port_that_is_not_there_is_named_with_those_that_are() {
     let said = said(&with_port("upper/right", 128));
-    let wanted = "port.upper/right.name: is no port of this platform; its ports: root/upper, upper, upper/lower, lower, \
+    let wanted = "port.upper/right.name: is not a port of this platform; its ports: root/upper, upper, upper/lower, lower, \
                   upper/left, left, lower/right, right";
     assert_eq!(said, [wanted]);
 }
@@ -115,14 +115,14 @@ fn a_port_stands_once_and_a_slot_is_not_called_as_a_switch() {
         with_port("left", 128),
         "[[port]]\nname = \"left\"\nmps_bytes = { value = 128, source = \"a test\" }\n"
     );
-    assert!(said(&twice)[0].ends_with("already; give each its own"), "{:?}", said(&twice));
+    assert!(said(&twice)[0].ends_with("already; give each its own name"), "{:?}", said(&twice));
     let slashes = said(&with_port("upper/lower/x", 128));
     assert!(
         slashes[0].ends_with("must be letters, digits, '_' and '-', with one '/' between two names"),
         "{slashes:?}"
     );
     let alike = with_port("lower", 128).replace("name = \"left\"", "name = \"lower\"");
-    assert!(said(&alike)[0].ends_with("is a slot and a switch: give them names of their own"), "{:?}", said(&alike));
+    assert!(said(&alike)[0].ends_with("is both a slot and a switch; give them different names"), "{:?}", said(&alike));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_last_level_cache_is_whole_sets_and_no_slower_than_dram() {
     assert!(with("memory.cached_read_ns", 300.0).is_ok());
     assert_eq!(
         with("memory.cached_read_ns", 300.5),
-        Err("is 300.5; from DRAM it takes memory.read_ns, 300".to_owned())
+        Err("is 300.5; it must not exceed memory.read_ns, 300".to_owned())
     );
     let quick = with("memory.cached_read_ns", 100.0).unwrap();
     let origin = lanemark_platform::Origin::Given("a test".to_owned());

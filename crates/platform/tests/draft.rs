@@ -68,7 +68,7 @@ fn what_makes_the_platform_what_it_is_cannot_be_unknown() {
         let found = refusals(&with(key, "{ unknown = \"measure it\" }"));
         // Keys that the file leaves out to their default are not there to be replaced.
         if CARD.contains(&format!("\n{key} =")) {
-            assert!(found.contains("cannot be unknown: without it there is no platform"), "{key}: {found}");
+            assert!(found.contains("cannot be unknown; write value and source"), "{key}: {found}");
         }
     }
     assert!(refusals(&unknown("latency_ns")).starts_with("read: "));
@@ -77,11 +77,11 @@ fn what_makes_the_platform_what_it_is_cannot_be_unknown() {
 #[test]
 fn a_number_is_known_or_not_and_an_unknown_one_says_how_it_may_be_found() {
     for (entry, says) in [
-        ("{ unknown = \"x\", value = 3 }", "is unknown and has a value: write the one or the other"),
-        ("{ unknown = \"x\", source = \"y\" }", "must say once where it comes from"),
-        ("{ unknown = \" \" }", "unknown is \" \"; must be a text"),
-        ("{ unknown = 3 }", "unknown is 3; must be a text"),
-        ("{ value = 3 }", "must say once where it comes from"),
+        ("{ unknown = \"x\", value = 3 }", "is unknown and has a value: write one or the other"),
+        ("{ unknown = \"x\", source = \"y\" }", "must state its origin once"),
+        ("{ unknown = \" \" }", "unknown is \" \"; must be text that states"),
+        ("{ unknown = 3 }", "unknown is 3; must be text that states"),
+        ("{ value = 3 }", "must state its origin once"),
     ] {
         let found = refusals(&with("latency_ns", entry));
         assert!(found.contains(says), "{entry}: {found}");

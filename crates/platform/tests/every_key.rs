@@ -2,45 +2,15 @@
 
 mod sound;
 
-use lanemark_platform::spec::{Key, Kind};
-use lanemark_platform::{
-    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Kernel, Link,
-    Memory, MsiX, Origin, PRESETS, Port, Preset, Problem, Region, Registers, RootComplex, Runtime, Slot, Switch,
-};
+use lanemark_platform::spec::Kind;
+use lanemark_platform::{Origin, PRESETS, Platform, Preset, Problem, SectionRow};
 use lanemark_units::parse_size;
 use sound::read;
 
-struct Part {
-    path: &'static str,
-    header: &'static str,
-    keys: &'static [Key],
+/// The line that starts a section in a file.
+fn header(row: &SectionRow) -> String {
+    if row.is_repeated { format!("[[{}]]", row.path) } else { format!("[{}]", row.path) }
 }
-
-const PARTS: [Part; 23] = [
-    Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
-    Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
-    Part { path: Runtime::PATH, header: "[runtime]", keys: Runtime::KEYS },
-    Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
-    Part { path: Memory::PATH, header: "[memory]", keys: Memory::KEYS },
-    Part { path: Iommu::PATH, header: "[iommu]", keys: Iommu::KEYS },
-    Part { path: Coherence::PATH, header: "[coherence]", keys: Coherence::KEYS },
-    Part { path: Dma::PATH, header: "[dma]", keys: Dma::KEYS },
-    Part { path: DmaRead::PATH, header: "[dma_read]", keys: DmaRead::KEYS },
-    Part { path: DmaWrite::PATH, header: "[dma_write]", keys: DmaWrite::KEYS },
-    Part { path: Fifos::PATH, header: "[fifos]", keys: Fifos::KEYS },
-    Part { path: DeviceMemory::PATH, header: "[device_memory]", keys: DeviceMemory::KEYS },
-    Part { path: Kernel::PATH, header: "[kernel]", keys: Kernel::KEYS },
-    Part { path: MsiX::PATH, header: "[msi_x]", keys: MsiX::KEYS },
-    Part { path: Registers::PATH, header: "[registers]", keys: Registers::KEYS },
-    Part { path: Switch::PATH, header: "[[switch]]", keys: Switch::KEYS },
-    Part { path: Slot::PATH, header: "[[slot]]", keys: Slot::KEYS },
-    Part { path: Port::PATH, header: "[[port]]", keys: Port::KEYS },
-    Part { path: Fault::PATH, header: "[[fault]]", keys: Fault::KEYS },
-    Part { path: Link::PATH, header: "[link]", keys: Link::KEYS },
-    Part { path: Endpoint::PATH, header: "[endpoint]", keys: Endpoint::KEYS },
-    Part { path: Bar::PATH, header: "[[bar]]", keys: Bar::KEYS },
-    Part { path: Region::PATH, header: "[[region]]", keys: Region::KEYS },
-];
 
 /// Values at the edges of what a key takes, and values just outside, as they stand in a file.
 fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
@@ -145,14 +115,14 @@ fn meant(value: &str) -> f64 {
 fn every_key_takes_its_edges_and_nothing_beyond() {
     let mut tried = 0;
     for text_of in texts() {
-        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
+        for part in Platform::SECTIONS.iter().filter(|part| has(&text_of, &header(part))) {
             for key in part.keys {
                 let (inside, outside) = edges(key.kind);
                 let wanted = key.kind.wanted();
                 let last = |path: &str| path.starts_with(part.path) && path.ends_with(&format!(".{}", key.name));
                 let problems = |value: &str| {
                     let row = format!("{} = {{ value = {value}, source = \"a test\" }}", key.name);
-                    let (text, line) = with_row(&text_of, part.header, key.name, &row);
+                    let (text, line) = with_row(&text_of, &header(part), key.name, &row);
                     let result = read(&text);
                     let problems = result.as_ref().map_or_else(|error| error.problems.clone(), |_| Vec::new());
                     // Whether it fits the other keys is another question.
@@ -188,9 +158,9 @@ fn every_key_takes_its_edges_and_nothing_beyond() {
 #[test]
 fn every_key_without_a_default_is_missed_and_every_other_is_filled_in() {
     for text_of in texts() {
-        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
+        for part in Platform::SECTIONS.iter().filter(|part| has(&text_of, &header(part))) {
             for key in part.keys {
-                let (text, _) = with_row(&text_of, part.header, key.name, "");
+                let (text, _) = with_row(&text_of, &header(part), key.name, "");
                 let missing = format!("is missing: {}; {}", key.doc.trim().trim_end_matches('.'), key.kind.wanted());
                 match (read(&text), key.default) {
                     (Ok(platform), Some((_, because))) => {

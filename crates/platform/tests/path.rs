@@ -207,14 +207,14 @@ fn an_origin_that_says_nothing_is_refused() {
         Origin::FittedTo(vec!["X1".to_owned(), String::new()]),
     ] {
         let error = card().with("link.latency_ns", 1.0, origin).unwrap_err();
-        assert_eq!(error.to_string(), "card-gen5-x16: link.latency_ns: must say where it comes from");
+        assert_eq!(error.to_string(), "card-gen5-x16: link.latency_ns: must state its origin");
     }
 }
 
 #[test]
 fn a_number_that_does_not_fit_the_others_is_refused() {
     for (path, value, message) in [
-        ("bar.0.index", 2.0, "bar.2.index: stands twice; give each BAR its own"),
+        ("bar.0.index", 2.0, "bar.2.index: occurs twice; give each BAR its own index"),
         (
             "bar.2.size_bytes",
             48.0 * 1024.0,
@@ -228,13 +228,13 @@ fn a_number_that_does_not_fit_the_others_is_refused() {
         (
             "bar.0.address_bytes",
             2_199_023_255_552.0,
-            "bar.2.address_bytes: overlaps BAR0, which reaches from 0x20000000000 to 0x20000010000",
+            "bar.2.address_bytes: overlaps BAR0, which extends from 0x20000000000 to 0x20000010000",
         ),
         ("region.memory.bar", 5.0, "region.memory.bar: is 5; there is no such BAR in this file"),
         (
             "region.memory.offset_bytes",
             1.0,
-            "region.memory.size_bytes: is 256MiB; from offset 0x1 it reaches beyond BAR2, which is 256MiB",
+            "region.memory.size_bytes: is 256MiB; from offset 0x1 it extends beyond BAR2, which is 256MiB",
         ),
         (
             "link.posted_data_credits",
@@ -259,8 +259,8 @@ fn channels_that_fetch_by_more_tags_than_requesters_have() {
     };
     assert!(with(4.0, 64.0, 768.0).is_ok());
     let error = with(5.0, 64.0, 768.0).unwrap_err();
-    assert!(error.contains("dma.channels: is 5; with 64 descriptors fetched ahead each they need 320 tags"), "{error}");
-    assert!(error.contains("and 256 are left"), "{error}");
+    assert!(error.contains("dma.channels: is 5; with 64 prefetched descriptors each they need 320 tags"), "{error}");
+    assert!(error.contains("available: 256"), "{error}");
     assert!(with(1.0, 256.0, 768.0).is_ok());
     // With ATS each channel has one to ask for translations.
     let with_ats = |fetched: f64| {
@@ -272,8 +272,5 @@ fn channels_that_fetch_by_more_tags_than_requesters_have() {
     };
     assert!(with_ats(255.0).is_ok());
     let error = with_ats(256.0).unwrap_err();
-    assert!(
-        error.contains("256 descriptors fetched ahead each and a question for a translation they need 257"),
-        "{error}"
-    );
+    assert!(error.contains("256 prefetched descriptors each and a translation request they need 257"), "{error}");
 }

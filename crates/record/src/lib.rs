@@ -18,6 +18,9 @@ pub mod diagnosis;
 mod doubt;
 mod experiment;
 pub mod file;
+#[cfg(test)]
+mod fixture;
+pub mod gate;
 mod host;
 mod interval;
 mod link;

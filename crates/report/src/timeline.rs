@@ -297,7 +297,7 @@ pub(crate) mod tests {
                 "",
                 "core 2 waited: read round trip 300 ns",
                 "link busy: the link is busy",
-                "read round trip: the completion of a read is on its way",
+                "read round trip: a read waits for its completion",
             ]
         );
     }

@@ -2,13 +2,13 @@
 
 mod stage;
 
+use lanemark_engine::first_byte;
 use lanemark_machine::{
     Cause, Completion, Descriptors, DmaCall, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Share,
     Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
-use lanemark_sim::part::memory::first_byte;
 use lanemark_units::{MemoryType, Ticks};
 use stage::{ns, platform, tree_platform};
 

@@ -7,8 +7,8 @@ use lanemark_machine::{
     Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::SimulatedMachine;
-use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::stored_bytes;
+use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::{MemoryType, Ticks};
 use stage::{platform, tree_platform};
 
@@ -64,7 +64,7 @@ fn is_there(machine: &mut SimulatedMachine, call: &DmaCall) -> bool {
             }
             Verb::Load => {
                 board.memory_mut().read(offset, &mut meant);
-                board.engine_mut(0).unwrap().sink.read(offset, &mut found);
+                board.engine_mut(CardIndex(0)).unwrap().sink.read(offset, &mut found);
             }
         }
         found == meant

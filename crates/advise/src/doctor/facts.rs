@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A fact of an inventory, or its reason in words.
-pub(crate) fn fact<T: Clone>(seen: &Seen<T>) -> Fact<T> {
+pub(super) fn fact<T: Clone>(seen: &Seen<T>) -> Fact<T> {
     match seen {
         Seen::Known(value) => Fact::Seen { value: value.clone() },
         Seen::Unseen(why) => Fact::Unseen { unseen: why.because() },

@@ -27,7 +27,6 @@ mod translation;
 mod uplink;
 
 pub use case::{Ask, RoundTrip};
-pub(crate) use facts::fact;
 pub use platform::{NoPlatform, as_platform};
 
 use case::{Case, Found};

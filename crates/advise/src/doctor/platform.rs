@@ -406,7 +406,7 @@ mod tests {
         for what in ["its Max_Payload_Size", "the state of its link"] {
             let error = card(&machine).unwrap_err().to_string();
             assert!(error.starts_with(&format!("0000:01:00.0: {what} was not seen (it is a virtual")), "{error}");
-            assert!(error.ends_with("ask about the physical function, mostly .0 of the same device"), "{error}");
+            assert!(error.ends_with("look at the physical function, usually .0 of the same device"), "{error}");
             machine.functions[PORT].express = sample::unseen();
         }
     }

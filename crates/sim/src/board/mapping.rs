@@ -4,10 +4,10 @@
 //! invalidation queue.
 
 use super::Board;
-use crate::part::fault_queue::{FaultQueue, TranslationFault};
-use crate::part::invalidation_queue::{Command, InvalidationQueue, QueueFull, Step};
-use crate::part::iommu::Iommu;
-use crate::part::translation_table::Entry;
+use crate::iommu::Iommu;
+use crate::iommu::fault_queue::{FaultQueue, TranslationFault};
+use crate::iommu::invalidation_queue::{Command, InvalidationQueue, QueueFull, Step};
+use crate::iommu::translation_table::Entry;
 use crate::ports::Port;
 use lanemark_dma::{Abilities, Ability, Attributes, Backend, BackendError, IovaRange, Stale};
 use lanemark_units::{HostPhys, Iova, Ticks};

@@ -1,0 +1,42 @@
+//! Everything that a record means, added to it.
+
+use crate::crossover::crossovers;
+use crate::launches::launches;
+use crate::reach::reaches;
+use crate::runtime::{accessors, runs};
+use crate::ways::{best_ways, buffers, cliffs};
+use lanemark_record::gate::{Judged, judge};
+use lanemark_record::{Finding, Record};
+
+/// The families of findings, in the order in which a record has them.
+const FAMILIES: [fn(&Record) -> Vec<Finding>; 7] = [cliffs, buffers, crossovers, reaches, accessors, runs, launches];
+
+/// Adds advice, findings and the judgements of the limit gate to a record that has none yet. Every interface calls it once
+/// for each record that it makes.
+///
+/// Returns the judgements, which are warnings of the record from then on.
+pub fn interpret(record: &mut Record) -> Judged {
+    record.advice = best_ways(record);
+    record.findings = FAMILIES.iter().flat_map(|family| family(record)).collect();
+    let judged = judge(record);
+    record.warnings.extend(judged.impossible.iter().chain(&judged.others).cloned());
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{answer, record};
+    use lanemark_record::{Ceiling, CeilingKind};
+
+    #[test]
+    fn advice_and_what_cannot_be_true_are_added() {
+        let ceiling =
+            Ceiling { kind: CeilingKind::Computed, rate_bytes_per_s: Some(1e9), because: "a test".to_owned() };
+        let mut record = record(vec![lanemark_record::Answer { ceiling, ..answer("8", 4096, Some(2e9)) }]);
+        let judged = interpret(&mut record);
+        assert_eq!((judged.impossible.len(), judged.others.len()), (1, 0));
+        assert_eq!(record.warnings, judged.impossible);
+        assert!(!record.advice.is_empty());
+    }
+}

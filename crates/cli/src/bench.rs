@@ -1,0 +1,146 @@
+//! `bench` and `predict`: a request, its progress, and the record as people read it.
+
+use crate::args::BenchArgs;
+use crate::failure::{Failure, say};
+use crate::interrupt;
+use crate::output::{self, terminal_width, write_html};
+use crate::progress::Cases;
+use crate::request::request;
+use lanemark_record::{Record, file};
+use lanemark_runner::{Answerer, Cancel, DryRun, Outcome, RangeCheck, Request, RunError, dry_run, run};
+use std::io::Write;
+use std::path::Path;
+
+/// `lanemark bench`
+pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
+    let request = request(args, &["card-gen5-x16", "host"], Answerer::Machines)?;
+    if args.card.dry_run {
+        return print_dry_run(&dry_run(&request)?);
+    }
+    ask(args, &request, &interrupt::cancel()?)
+}
+
+/// `lanemark predict`
+pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
+    let request = request(args, &["card-gen5-x16"], Answerer::Formulas)?;
+    let sampling = &args.sampling;
+    let given = [
+        ("--budget", sampling.budget.is_some()),
+        ("--interval", sampling.interval.is_some()),
+        ("--samples", sampling.samples.is_some()),
+    ];
+    if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::Usage(format!("{flag}: a formula takes no samples; ask with `lanemark bench`")));
+    }
+    if args.card.dry_run {
+        return Err(RunError::NoCard { field: "dry_run" }.into());
+    }
+    ask(args, &request, &Cancel::new())
+}
+
+/// Runs the request, adds what the record means, and writes it.
+fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failure> {
+    let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
+    let outputs = [args.record.as_deref(), page(args), args.sampling.samples.as_deref()];
+    output::check(&outputs.into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
+    let bar = Cases::new();
+    let outcome = run(request, &mut |event| bar.show(event), cancel);
+    bar.end();
+    let Outcome { mut record, problem } = outcome.map_err(|error| refused(args, error))?;
+    let judged = lanemark_advise::interpret(&mut record);
+    // What cannot be kept in a file can still be read on the screen.
+    let written = write(&record, args);
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", file::to_json(&record))?;
+    } else {
+        let shown = on_screen(&record, problem.as_ref());
+        out.write_all(lanemark_report::tables(&shown, terminal_width()).as_bytes())?;
+    }
+    for path in written? {
+        say(&format!("wrote {}", path.display()));
+    }
+    if !judged.impossible.is_empty() {
+        return Err(Failure::impossible(&judged.impossible));
+    }
+    problem.map_or(Ok(()), |problem| Err(problem.into()))
+}
+
+/// A request that was refused; where the user named no target, with how to name one.
+fn refused(args: &BenchArgs, error: RunError) -> Failure {
+    let is_unnamed = args.on.is_empty() && matches!(error, RunError::RealTarget { .. });
+    match error.into() {
+        Failure::Usage(text) if is_unnamed => {
+            let hint = "without --on it is asked too: add --on PLATFORM, such as --on card-gen5-x16";
+            Failure::Usage(format!("{text}; {hint}"))
+        }
+        failure => failure,
+    }
+}
+
+/// The record as the screen shows it: the text that will be its last line is not above it too.
+fn on_screen(record: &Record, problem: Option<&RunError>) -> Record {
+    let mut shown = record.clone();
+    if let Some(RunError::RuntimeFailed { because, has_answers: false, .. }) = problem {
+        shown.warnings.retain(|warning| !warning.ends_with(because));
+        shown.skipped.retain(|skipped| skipped.because != *because);
+    }
+    shown
+}
+
+/// Writes the files that were asked for, and returns which; a page that nobody named needs something to show.
+fn write<'a>(record: &Record, args: &'a BenchArgs) -> Result<Vec<&'a Path>, Failure> {
+    let html = page(args).filter(|_| args.html.is_some() || !record.answers.is_empty());
+    if let Some(path) = &args.record {
+        file::write(record, path).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    if let Some(path) = html {
+        write_html(record, &[], path)?;
+    }
+    if let Some(path) = &args.sampling.samples {
+        let table = lanemark_record::samples_table(record)
+            .map_err(|error| Failure::Check(format!("{}: {error}", path.display())))?;
+        file::write_whole(path, &table).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    let samples = args.sampling.samples.as_deref();
+    Ok([args.record.as_deref(), html, samples].into_iter().flatten().collect())
+}
+
+/// Where the page goes, if there is one.
+fn page(args: &BenchArgs) -> Option<&Path> {
+    args.html.as_deref().or_else(|| (!args.json).then_some(Path::new("report.html")))
+}
+
+fn print_dry_run(found: &DryRun) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{} ({})", found.device, found.id)?;
+    for refusal in &found.refusals {
+        writeln!(out, "would be refused as things are: {refusal}")?;
+    }
+    writeln!(out, "before: memory decoding is looked up in configuration space; links and error counters are read")?;
+    for RangeCheck { range, kind, is_kind_assumed, bar, mappings } in &found.ranges {
+        let assumed = if *is_kind_assumed { ", as its BAR is and nobody said otherwise" } else { "" };
+        writeln!(out, "range {range}: {kind}{assumed}; {bar}")?;
+        for (memory_type, file) in mappings {
+            match file {
+                Ok(file) => writeln!(out, "  mapped as {memory_type} for each run: {file}")?,
+                Err(because) => writeln!(out, "  not as {memory_type}: {because}")?,
+            }
+        }
+    }
+    let mut last = "";
+    for case in &found.cases {
+        if !case.touched.is_empty() && last != case.question {
+            last = case.question;
+            writeln!(out, "\n{last}: a sample has at most {} passes", case.most_passes)?;
+        }
+        for touched in &case.touched {
+            writeln!(out, "  {touched}")?;
+        }
+        if let Some(problem) = &case.problem {
+            writeln!(out, "  {problem}")?;
+        }
+    }
+    writeln!(out, "\nnothing was touched: leave out --dry-run to do it")?;
+    Ok(())
+}

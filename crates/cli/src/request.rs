@@ -1,0 +1,93 @@
+//! The command line as a request.
+
+use crate::args::{AxisArgs, BenchArgs};
+use crate::failure::Failure;
+use crate::output::command_line;
+use lanemark_bench::{Axes, Effort};
+use lanemark_hw::linux_sysfs::Consent;
+use lanemark_machine::Fence;
+use lanemark_record::Reach;
+use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, questions};
+
+/// The request of `bench` or `predict`, of `usual` targets if the user names none.
+pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<Request, Failure> {
+    let named = args.on.iter().map(String::as_str);
+    let targets = if args.on.is_empty() { targets(usual.iter().copied()) } else { targets(named) }?;
+    Ok(Request {
+        targets,
+        questions: questions(&args.questions)?,
+        axes: axes(&args.axes)?,
+        effort: effort(args),
+        answerer,
+        setup: setup(args),
+        command: command_line(),
+    })
+}
+
+fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<Target>, RunError> {
+    names.map(str::parse).collect()
+}
+
+fn setup(args: &BenchArgs) -> Setup {
+    let (with, setpci, faults) = (args.with.clone(), args.setpci.clone(), args.fault.clone());
+    let card = &args.card;
+    Setup {
+        changes: Changes { with, setpci, faults },
+        no_fast_forward: args.no_fast_forward,
+        kernels: args.kernels.clone(),
+        card: CardAccess {
+            bars: card.bars.clone(),
+            consent: Consent { owns_device: card.i_own_this_device, enable: card.enable },
+            emulated: card.emulated,
+            system_root: card.system_root.clone(),
+        },
+    }
+}
+
+fn effort(args: &BenchArgs) -> Effort {
+    let usual = Effort::default();
+    Effort {
+        budget: args.sampling.budget.unwrap_or(usual.budget),
+        interval_percent: args.sampling.interval.unwrap_or(usual.interval_percent),
+        simulated_passes: args.iterations,
+        is_whole: args.sampling.all_copies,
+        ..usual
+    }
+}
+
+/// The variants that the user chose.
+pub fn axes(args: &AxisArgs) -> Result<Axes, RunError> {
+    let matrices = args.matrix.iter().map(|name| lanemark_runner::matrix(name)).collect::<Result<Vec<_>, _>>()?;
+    let fences: Vec<Option<Fence>> = args.fence.iter().map(|fence| fence.0).collect();
+    Ok(Axes {
+        sizes: args.sizes.as_ref().map(|sizes| sizes.bytes().to_vec()),
+        memory_types: each_once(&args.memory_type),
+        accesses: each_once(&args.access),
+        fences: each_once(&fences),
+        alignments: each_once(&args.align),
+        region: args.region.clone(),
+        flows: each_once(&args.flows),
+        reach: Reach {
+            window_bytes: args.window,
+            is_random: args.random,
+            stride_bytes: args.stride,
+            outstanding: args.outstanding,
+            cache_state: args.cache_state,
+            socket: args.socket,
+            channels: args.channels,
+        },
+        matrices: (!matrices.is_empty()).then_some(matrices),
+        cores: args.cores.clone(),
+    })
+}
+
+/// What was said twice is meant once; what was not said is left to the question.
+fn each_once<T: Copy + PartialEq>(list: &[T]) -> Option<Vec<T>> {
+    let mut once: Vec<T> = Vec::new();
+    for item in list {
+        if !once.contains(item) {
+            once.push(*item);
+        }
+    }
+    (!once.is_empty()).then_some(once)
+}

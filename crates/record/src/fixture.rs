@@ -1,0 +1,62 @@
+//! Small records for tests.
+
+use crate::{Answer, Ceiling, CeilingKind, Quantity, Reach, Record, Summary, Target, TargetKind, Way};
+
+/// An answer about stores to a card that knows its rate and nothing else.
+pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer {
+    Answer {
+        question: "mmio_write_bandwidth".to_owned(),
+        target: "card".to_owned(),
+        way: Way {
+            memory_type: "wc".to_owned(),
+            access: access.to_owned(),
+            fence: None,
+            through: "user".to_owned(),
+            reach: Reach::default(),
+        },
+        size_bytes,
+        alignment_bytes: 0,
+        quantity: Quantity::Bandwidth,
+        latency_ns: None,
+        issue_rate_bytes_per_s: None,
+        delivered_rate_bytes_per_s: rate.and_then(|rate| Summary::of(&[rate])),
+        ceiling: Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because: "a test".to_owned() },
+        share_of_ceiling_percent: None,
+        waits: vec![],
+        formula: None,
+        tlps: None,
+        links: vec![],
+        bytes: None,
+        timer_cost_ns: 0.0,
+        passes: 1,
+        samples_ns: vec![],
+        raw: vec![],
+        dropped: None,
+        steady: None,
+        corrected: Vec::new(),
+        doubts: vec![],
+        delivery: None,
+        fit: None,
+        detail: None,
+    }
+}
+
+/// A record of these answers and no targets.
+pub(crate) fn record(answers: Vec<Answer>) -> Record {
+    Record { answers, ..Record::new(vec![]) }
+}
+
+/// The target of [`answer`].
+pub(crate) fn target(kind: TargetKind) -> Target {
+    Target {
+        name: "card".to_owned(),
+        summary: String::new(),
+        kind,
+        memcpy: String::new(),
+        platform: None,
+        origins: None,
+        card: None,
+        links: vec![],
+        runtime: None,
+    }
+}

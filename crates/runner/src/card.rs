@@ -1,0 +1,153 @@
+//! A real card: opened with what the user allows, watched, and put into the record.
+
+use crate::cancel::Cancel;
+use crate::ceiling::unknown;
+use crate::error::RunError;
+use crate::target::Target;
+use lanemark_bench::Case;
+use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Consent, Mapping, Place, Range, State, System};
+use lanemark_machine::{Facts, Machine};
+use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
+use std::path::PathBuf;
+
+/// What may be touched of a card, and what may be changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CardAccess {
+    /// The ranges of BARs that may be loaded and stored; nothing else is.
+    pub bars: Vec<Range>,
+    /// A driver that is bound to the device, and memory decoding that is off.
+    pub consent: Consent,
+    /// Marks the record as made in an emulator, which is also detected.
+    pub emulated: bool,
+    /// A folder that stands for the root of the file system, for tests.
+    pub system_root: Option<PathBuf>,
+}
+
+impl CardAccess {
+    /// The first part that is given, by the name of its option.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            (!self.bars.is_empty(), "bar"),
+            (self.consent.owns_device, "i_own_this_device"),
+            (self.consent.enable, "enable"),
+            (self.emulated, "emulated"),
+            (self.system_root.is_some(), "system_root"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
+    }
+
+    /// Refuses access to a card where no card is asked, and ranges for several cards.
+    pub(crate) fn check(&self, targets: &[Target]) -> Result<(), RunError> {
+        let cards = targets.iter().filter(|target| matches!(target, Target::Card(_))).count();
+        match self.given() {
+            Some(field) if cards == 0 => Err(RunError::NoCard { field }),
+            _ if cards > 1 => Err(RunError::SeveralCards),
+            _ => Ok(()),
+        }
+    }
+
+    /// The files of the kernel to look at.
+    pub(crate) fn system(&self) -> System {
+        self.system_root.as_deref().map_or_else(System::this, System::at)
+    }
+}
+
+/// What is known of a card besides its machine.
+pub(crate) struct Card {
+    attachment: Attachment,
+    mappings: Vec<Mapping>,
+    emulated: Option<String>,
+    before: State,
+}
+
+/// Opens the card at `address`; `cancel` ends long measurements.
+pub(crate) fn open(
+    address: Address,
+    access: &CardAccess,
+    cancel: &Cancel,
+) -> Result<(Box<dyn Machine>, Card), RunError> {
+    let system = access.system();
+    let emulated = if access.emulated { Some("the user said so".to_owned()) } else { system.emulated() };
+    let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
+    let before = State::now(&attachment.device);
+    let machine = CardMachine::open(attachment, emulated.is_some())?;
+    let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
+    let card = Card { attachment, mappings, emulated, before };
+    Ok((Box::new(machine.interrupted_by(cancel.flag())), card))
+}
+
+impl Card {
+    /// The ceiling of a case: what the slowest link on the path carries.
+    pub(crate) fn ceiling(&self, case: &Case) -> Ceiling {
+        if let Some(because) = &self.emulated {
+            return unknown(format!("emulated: {because}"));
+        }
+        // A link may train faster under load than it idles: the fastest state that was seen counts.
+        let now = State::now(&self.attachment.device);
+        let Some((reporter, link)) = now.fastest_since(&self.before).slowest_link() else {
+            return unknown("no link on the way to the card tells its speed".to_owned());
+        };
+        let bar = self.attachment.places.iter().map(|place| &place.bar).find(|bar| bar.number == case.region.bar);
+        let start = bar.map_or(0, |bar| bar.start.0);
+        match lanemark_model::link_ceiling(link.generation, link.lanes, start, case.verb, case.size) {
+            Some(limit) => Ceiling {
+                kind: CeilingKind::Computed,
+                rate_bytes_per_s: Some(limit.rate.bytes_per_s()),
+                because: format!("{}; the slowest link on the way, as {reporter} reports it", limit.because),
+            },
+            None => unknown("its link takes no time".to_owned()),
+        }
+    }
+
+    /// Changes at the card and the links above it since it was opened, a warning each.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        State::now(&self.attachment.device).changes_since(&self.before)
+    }
+
+    /// The card as records show it.
+    pub(crate) fn to_record(&self, facts: &Facts) -> CardRecord {
+        let region = |place: &Place| {
+            let found = facts.regions.iter().find(|region| region.at == place.start());
+            found.map_or_else(String::new, |region| region.name.clone())
+        };
+        let range = |place: &Place| CardRange {
+            region: region(place),
+            bar: place.range.bar,
+            offset_bytes: place.range.from,
+            len_bytes: place.range.len(),
+            kind: place.kind.to_string(),
+            is_kind_assumed: place.is_kind_assumed(),
+        };
+        let Attachment { device, places, driver, was_enabled } = &self.attachment;
+        let mapping = |mapping: &Mapping| CardMapping {
+            region: places.get(mapping.place).map_or_else(String::new, region),
+            memory_type: mapping.memory_type.name().to_owned(),
+            file: mapping.file.display().to_string(),
+            effective_memory_type: mapping
+                .outcome
+                .as_ref()
+                .ok()
+                .and_then(|mapped| mapped.found)
+                .map(|kind| kind.name().to_owned()),
+            is_used: mapping.outcome.is_ok(),
+            because: match &mapping.outcome {
+                Ok(mapped) => mapped.because.clone(),
+                Err(because) => because.clone(),
+            },
+        };
+        let links = self.before.links.iter().map(|(function, link)| CardLink {
+            device: function.to_string(),
+            generation: link.generation.number(),
+            width_lanes: link.lanes.count(),
+        });
+        CardRecord {
+            id: device.id().unwrap_or_default(),
+            driver: driver.clone(),
+            was_enabled: *was_enabled,
+            emulated_because: self.emulated.clone(),
+            ranges: places.iter().map(range).collect(),
+            mappings: self.mappings.iter().map(mapping).collect(),
+            links: links.collect(),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The ceiling of a case: computed, measured on a stand-in, or unknown with the reason.
+
+use crate::open::{Kind, OpenTarget};
+use lanemark_bench::{BenchError, Case, Effort, Through, measured_ceiling};
+use lanemark_machine::{Machine, MachineError, TimeBase, Verb};
+use lanemark_platform::Platform;
+use lanemark_record::{Ceiling, CeilingKind};
+
+impl OpenTarget {
+    /// The ceiling of a case. The stand-ins of ordinary memory are measured when they are needed first.
+    pub(crate) fn ceiling(&mut self, case: &Case, effort: &Effort) -> Result<Ceiling, BenchError> {
+        if self.facts().time_base == TimeBase::Emulated {
+            return Ok(unknown("it is emulated: its times say nothing about speed".to_owned()));
+        }
+        let runtime = self.runtime();
+        Ok(match &mut self.kind {
+            Kind::Platform(formulas) => computed(&formulas.platform, case),
+            Kind::Card(card) => card.ceiling(case),
+            Kind::Runtime(_) => {
+                let because = "a runtime does not say what lies between a program and its device";
+                let no_card = runtime.as_ref().and_then(|runtime| runtime.no_card_because());
+                unknown(no_card.unwrap_or(because).to_owned())
+            }
+            Kind::Memory(stand_ins) => {
+                let [load, store] = match stand_ins {
+                    Some(known) => &*known,
+                    None => stand_ins.insert(measured(self.machine.as_mut(), effort)?),
+                };
+                if case.verb == Verb::Load { load.clone() } else { store.clone() }
+            }
+        })
+    }
+}
+
+/// A ceiling that is not known.
+pub(crate) fn unknown(because: String) -> Ceiling {
+    Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because }
+}
+
+/// What the link and the data paths of a platform carry.
+fn computed(platform: &Platform, case: &Case) -> Ceiling {
+    let transfers = case.counted_transfers();
+    let relay = case.relay(1);
+    let limit = match transfers.as_slice() {
+        _ if case.computation.is_some() => {
+            let work = case.computation.as_ref().map(|asked| &asked.work);
+            work.and_then(|work| lanemark_model::compute_ceiling(platform, work))
+        }
+        _ if matches!(case.through, Through::Runtime { .. }) => {
+            lanemark_model::copy_ceiling(platform, case.verb, case.size)
+        }
+        _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),
+        [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
+        [_, ..] => lanemark_model::shared_ceiling(platform, &transfers),
+        [] => {
+            let span = case.span();
+            let region = platform.region_at(span.at.bar, span.at.offset, span.len);
+            region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb, case.size))
+        }
+    };
+    match limit {
+        Some(limit) => Ceiling {
+            kind: CeilingKind::Computed,
+            rate_bytes_per_s: Some(limit.rate.bytes_per_s()),
+            because: limit.because,
+        },
+        None => unknown("nothing of the platform holds what is touched".to_owned()),
+    }
+}
+
+/// The measured ceilings of loads and of stores.
+fn measured(machine: &mut dyn Machine, effort: &Effort) -> Result<[Ceiling; 2], BenchError> {
+    let mut stand_in = |verb| match measured_ceiling(machine, verb, effort) {
+        Err(BenchError::Machine(error @ MachineError::Interrupted { .. })) => Err(error.into()),
+        Err(error) => Ok(unknown(format!("its stand-in was not measured: {error}"))),
+        Ok(ceiling) => Ok::<_, BenchError>(ceiling),
+    };
+    Ok([stand_in(Verb::Load)?, stand_in(Verb::Store)?])
+}

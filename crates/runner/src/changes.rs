@@ -1,0 +1,56 @@
+//! Changes to simulated platforms for one run.
+
+use crate::error::RunError;
+use crate::target::Target;
+use lanemark_config_space::{ConfigWrite, setpci};
+use lanemark_platform::{Fault, Origin, Platform};
+
+/// Changes to simulated platforms for one run. Real targets refuse them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// Keys by their paths, such as `link.mps_bytes`, and their values as text.
+    pub with: Vec<(String, String)>,
+    /// Writes to registers of ports, made before the run.
+    pub setpci: Vec<ConfigWrite>,
+    /// Faults to inject.
+    pub faults: Vec<Fault>,
+}
+
+impl Changes {
+    /// `platform` after the changes, and one sentence for each changed key.
+    ///
+    /// # Errors
+    /// [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that the platform refuses.
+    pub fn apply(&self, mut platform: Platform) -> Result<(Platform, Vec<String>), RunError> {
+        let mut changed = Vec::new();
+        for (key, value) in &self.with {
+            let before = platform.value_text(key).unwrap_or_else(|| "absent".to_owned());
+            let origin = Origin::Assumed(format!("given for this run; {before} otherwise"));
+            platform = platform.with_text(key, value, origin).map_err(RunError::With)?;
+            let value = platform.value_text(key).unwrap_or_default();
+            changed.push(format!("{}: {key} is {value} in this run, and {before} in its file", platform.name));
+        }
+        platform = setpci(&platform, &self.setpci).map_err(RunError::Setpci)?;
+        for fault in &self.faults {
+            platform = platform.with_fault(fault.clone()).map_err(RunError::Fault)?;
+        }
+        Ok((platform, changed))
+    }
+
+    /// Refuses to change `target` if it is real.
+    pub(crate) fn check(&self, target: &Target) -> Result<(), RunError> {
+        if !target.is_real() {
+            return Ok(());
+        }
+        let (field, about, rule) = if !self.setpci.is_empty() {
+            ("setpci", String::new(), "Lanemark writes to simulated ports only; use setpci")
+        } else if let Some((key, _)) = self.with.first() {
+            ("with", format!(" {key}"), "only simulated platforms have numbers to change")
+        } else if let Some(fault) = self.faults.first() {
+            ("fault", format!(" {fault}"), "faults are injected into simulated platforms only")
+        } else {
+            return Ok(());
+        };
+        Err(RunError::RealTarget { field, about, target: target.to_string(), rule })
+    }
+}

@@ -1,0 +1,66 @@
+//! Targets and a request to a record: the one place where targets are opened and questions become answers.
+//!
+//! A [`Request`] names [targets](Target), questions and the variants that are asked. [`run()`] opens the targets, plans the
+//! cases, asks them (in rounds where time is real), adds the formula and the ceiling of each answer, and returns a
+//! [`Record`](lanemark_record::Record). It reports progress as [`Event`]s and stops early when a [`Cancel`] is set. A request
+//! with [`Answerer::Formulas`] asks the formulas of simulated targets instead.
+//!
+//! The crate prints nothing and interprets nothing: findings and advice are added to the record by `lanemark-advise`. Every
+//! interface (the command, and others to come) uses it.
+//!
+//! ```
+//! use lanemark_bench::Axes;
+//! use lanemark_runner::{Cancel, Request, Target, question, run};
+//!
+//! let request = Request {
+//!     targets: vec!["card-gen5-x16".parse::<Target>()?],
+//!     questions: vec![question("mmio_read_latency")?],
+//!     axes: Axes { memory_types: Some(vec![lanemark_units::MemoryType::Uc]), ..Axes::default() },
+//!     ..Request::default()
+//! };
+//! let record = run(&request, &mut |_event| {}, &Cancel::new())?.into_result()?;
+//! assert_eq!(record.targets[0].name, "card-gen5-x16");
+//! let answer = &record.answers[0];
+//! assert!(answer.latency_ns.is_some() && answer.formula.is_some());
+//! # Ok::<(), lanemark_runner::RunError>(())
+//! ```
+//!
+//! Start with [`Request`], then read `run.rs`. Below it, [`Target::open`] gives an [`OpenTarget`] that answers single cases,
+//! [`trace()`] traces one case on a simulated target, and [`dry_run`] lists what a request would touch on a card.
+
+#![forbid(unsafe_code)]
+
+mod cancel;
+mod card;
+mod ceiling;
+mod changes;
+mod dry_run;
+mod error;
+mod event;
+mod host;
+mod input;
+mod matrix;
+mod open;
+mod platform;
+mod request;
+mod run;
+mod runtime;
+mod target;
+mod tasks;
+mod trace;
+
+pub use cancel::Cancel;
+pub use card::CardAccess;
+pub use changes::Changes;
+pub use dry_run::{CaseAccesses, DryRun, RangeCheck, dry_run};
+pub use error::{Class, RunError};
+pub use event::Event;
+pub use input::read_file;
+pub use matrix::matrix;
+pub use open::{OpenTarget, Setup};
+pub use platform::{draft, platform};
+pub use request::{Answerer, Request, question, questions};
+pub use run::{Outcome, run};
+pub use runtime::{Runtimes, runtimes};
+pub use target::Target;
+pub use trace::{TraceRequest, TracedCase, trace};

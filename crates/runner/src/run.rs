@@ -1,0 +1,294 @@
+//! A request to a record.
+
+use crate::cancel::Cancel;
+use crate::error::RunError;
+use crate::event::{Event, by_time};
+use crate::host::host;
+use crate::open::{Kind, OpenTarget};
+use crate::request::{Answerer, Request};
+use crate::target::Target;
+use crate::tasks::{Task, work};
+use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Question};
+use lanemark_inventory::{Load, Processors, Seen};
+use lanemark_machine::{MachineError, TimeBase, Unsupported};
+use lanemark_record::{Answer, Record, Skipped};
+use lanemark_units::format_size;
+use std::time::Instant;
+
+/// The record of a run, and what went wrong although there is one.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was found, without findings and advice.
+    pub record: Record,
+    /// Why the record is not complete: the run was cancelled, a target failed, or nothing was answered.
+    pub problem: Option<RunError>,
+}
+
+impl Outcome {
+    /// The record of a run without problems.
+    ///
+    /// # Errors
+    /// The problem, if there is one.
+    pub fn into_result(self) -> Result<Record, RunError> {
+        match self.problem {
+            None => Ok(self.record),
+            Some(problem) => Err(problem),
+        }
+    }
+}
+
+/// Opens the targets of `request` and asks them every case of every question, until `cancel` is set. `progress` receives an
+/// [`Event`] for each step.
+///
+/// A target that is absent is left out where there are others. A target that fails is not asked again, and what was answered
+/// is kept.
+///
+/// # Errors
+/// [`RunError`] if nothing was asked, because the request is wrong or its target is absent.
+pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) -> Result<Outcome, RunError> {
+    let Prepared { targets, tasks, skipped } = prepare(request, cancel)?;
+    let record = Record { skipped, ..Record::new(request.command.clone()) };
+    let load_before = Load::of_this_machine();
+    let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), load_before };
+    run.ask_all(&tasks, progress, cancel);
+    Ok(run.finish())
+}
+
+/// Open targets and the cases to ask.
+struct Prepared {
+    targets: Vec<OpenTarget>,
+    tasks: Vec<Task>,
+    skipped: Vec<Skipped>,
+}
+
+fn prepare(request: &Request, cancel: &Cancel) -> Result<Prepared, RunError> {
+    check(request)?;
+    let mut targets: Vec<OpenTarget> = Vec::new();
+    let mut skipped = Vec::new();
+    for target in &request.targets {
+        match target.open(&request.setup, cancel) {
+            Ok(target) if targets.iter().any(|other| other.facts().name == target.facts().name) => {
+                return Err(RunError::SameName { name: target.facts().name.clone() });
+            }
+            Ok(target) => targets.push(target),
+            // A machine that cannot be measured does not keep the others from answering.
+            Err(error) if error.class() == crate::Class::Absent && request.targets.len() != 1 => {
+                skipped.push(Skipped {
+                    question: "every question".to_owned(),
+                    target: target.to_string(),
+                    what: "everything".to_owned(),
+                    because: error.to_string(),
+                })
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let mut questions = request.named_or_usual();
+    if request.questions.is_empty() {
+        add_those_of_runtimes(&mut questions, &targets);
+    }
+    let work = work(&questions, &targets, &request.axes)?;
+    skipped.extend(work.skipped);
+    Ok(Prepared { targets, tasks: work.tasks, skipped })
+}
+
+/// Refuses what no target of the request can do, before any is opened.
+fn check(request: &Request) -> Result<(), RunError> {
+    let (setup, targets) = (&request.setup, &request.targets);
+    if request.answerer == Answerer::Formulas {
+        if let Some(target) = targets.iter().find(|target| target.is_real()) {
+            return Err(RunError::NoFormula { target: target.to_string() });
+        }
+        if let Some(fault) = setup.changes.faults.first() {
+            return Err(RunError::FaultInFormula { fault: fault.to_string() });
+        }
+    }
+    targets.iter().try_for_each(|target| setup.changes.check(target))?;
+    setup.card.check(targets)?;
+    if setup.kernels.is_some() && !targets.iter().any(Target::is_runtime) {
+        return Err(RunError::NoRuntimeForKernels);
+    }
+    Ok(())
+}
+
+/// Adds the questions that a runtime can be asked, where no question is named: they are usual of nothing else.
+fn add_those_of_runtimes(questions: &mut Vec<&'static Question>, targets: &[OpenTarget]) {
+    for facts in targets.iter().map(OpenTarget::facts).filter(|facts| facts.runtime.is_some()) {
+        for question in CATALOGUE {
+            let is_asked = questions.iter().any(|other| other.name == question.name);
+            if !is_asked && !(question.cases)(facts, &Axes::default()).is_empty() {
+                questions.push(question);
+            }
+        }
+    }
+}
+
+/// One run: the targets, and what came out so far.
+struct Run<'a> {
+    request: &'a Request,
+    targets: Vec<OpenTarget>,
+    record: Record,
+    /// The target that failed first.
+    failed: Option<Failed>,
+    /// The device behind a runtime that was first not to answer what it was asked.
+    unanswered: Option<Failed>,
+    /// Targets that do not answer any more.
+    gone: Vec<usize>,
+    /// The load of this machine before anything was asked.
+    load_before: Seen<Load>,
+}
+
+impl Run<'_> {
+    /// Asks every case of every question of every target; those of one question and target together.
+    fn ask_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
+        let (answerer, effort) = (self.request.answerer, &self.request.effort);
+        progress(Event::Begun { cases: tasks.len() });
+        let mut before = 0;
+        for together in tasks.chunk_by(|a, b| (a.question.name, a.place) == (b.question.name, b.place)) {
+            let (question, place) = (together[0].question, together[0].place);
+            let done = f64::from(before);
+            before += together.len() as u32;
+            // A target that does not answer any more is not asked again.
+            if self.gone.contains(&place) {
+                self.leave_out(question, place, "all of it".to_owned());
+                continue;
+            }
+            progress(Event::Asking { question: question.name, target: &self.targets[place].facts().name });
+            let cases: Vec<Case> = together.iter().map(|task| task.case.clone()).collect();
+            let is_real = self.targets[place].facts().time_base != TimeBase::Simulated;
+            let is_in_rounds = is_real && question.ask.is_none();
+            let (begun, budget) = (Instant::now(), effort.budget);
+            let mut watch = |cases: f64| {
+                let by_time = if is_in_rounds { by_time(begun, budget, together.len()) } else { 0.0 };
+                progress(Event::Done { cases: done + cases.max(by_time) });
+                !cancel.is_cancelled()
+            };
+            let answers = self.targets[place].answers(answerer, question, &cases, effort, &mut watch);
+            let (mut not_asked, all) = (Vec::new(), cases.len());
+            for (answer, case) in answers.into_iter().zip(&cases) {
+                match answer {
+                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.way(), format_size(case.size))),
+                    answer => self.keep(answer, question, place, case),
+                }
+            }
+            if !not_asked.is_empty() {
+                self.leave_out(question, place, format!("{} of {all}: {}", not_asked.len(), not_asked.join("; ")));
+            }
+            progress(Event::Done { cases: f64::from(before) });
+            if self.record.interrupted || cancel.is_cancelled() {
+                self.record.interrupted = true;
+                break;
+            }
+        }
+    }
+
+    /// Notes what is not asked of a target that has failed.
+    fn leave_out(&mut self, question: &Question, place: usize, what: String) {
+        let target = self.targets[place].facts().name.clone();
+        let because = format!("{target} has failed, and is asked no more");
+        self.record.skipped.push(Skipped { question: question.name.to_owned(), target, what, because });
+    }
+
+    fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, place: usize, case: &Case) {
+        let facts = self.targets[place].facts();
+        let target = &facts.name;
+        let is_behind_runtime = facts.runtime.is_some() && facts.time_base != TimeBase::Simulated;
+        let failed = |why: String| Failed { target: target.clone(), why, is_behind_runtime };
+        match answer {
+            Ok(answer) => self.record.answers.push(answer),
+            Err(BenchError::Machine(MachineError::Unsupported(Unsupported { what, because, .. }))) => {
+                if is_behind_runtime {
+                    self.unanswered.get_or_insert_with(|| failed(because.clone()));
+                }
+                let question = question.name.to_owned();
+                self.record.skipped.push(Skipped { question, target: target.clone(), what, because });
+            }
+            Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
+            Err(error) => {
+                let why = error.to_string();
+                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.way()));
+                if is_behind_runtime {
+                    self.unanswered.get_or_insert_with(|| failed(why.clone()));
+                }
+                // What comes after it often only follows from it.
+                let is_failure = error.is_for_good() || matches!(error, BenchError::Machine(MachineError::Bus(_)));
+                // A failed check is not hidden by a device that is absent.
+                let counts = |before: &Failed| before.is_behind_runtime && !is_behind_runtime;
+                if is_failure && self.failed.as_ref().is_none_or(counts) {
+                    self.failed = Some(failed(why));
+                }
+                if error.is_for_good() {
+                    self.gone.push(place);
+                }
+            }
+        }
+    }
+
+    /// Completes the record with targets, warnings and this machine.
+    fn finish(mut self) -> Outcome {
+        let answerer = self.request.answerer;
+        self.record.targets = self.targets.iter().map(|target| target.to_record(answerer)).collect();
+        for target in &self.targets {
+            if let Kind::Card(card) = &target.kind {
+                self.record.warnings.extend(card.changes());
+            }
+        }
+        for note in self.targets.iter().flat_map(OpenTarget::notes) {
+            // What is said of runtimes is true of every device behind one.
+            if !self.record.warnings.contains(note) {
+                self.record.warnings.push(note.clone());
+            }
+        }
+        self.record.warnings.extend(self.targets.iter().flat_map(|target| target.injected_faults(answerer)));
+        if self.targets.iter().any(|target| target.facts().time_base != TimeBase::Simulated) {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            self.record.written_unix_s = now.ok().map(|since| since.as_secs());
+            let (processors, load_after) = (Processors::of_this_machine(), Load::of_this_machine());
+            self.record.host = Some(host(&processors, &self.load_before, &load_after));
+        }
+        let problem = self.problem();
+        Outcome { record: self.record, problem }
+    }
+
+    /// Why the record is not complete, if it is not.
+    fn problem(&mut self) -> Option<RunError> {
+        let record = &self.record;
+        let has_answers = !record.answers.is_empty();
+        if record.interrupted {
+            Some(RunError::Interrupted)
+        } else if let Some(failed) = self.failed.take() {
+            Some(failed.into_error(has_answers))
+        } else if has_answers {
+            None
+        } else if let Some(unanswered) = self.unanswered.take() {
+            Some(unanswered.into_error(false))
+        } else if let Some(skipped) = record.skipped.first() {
+            Some(RunError::NothingToAsk { because: skipped.because.clone() })
+        } else if let Some(warning) = record.warnings.first() {
+            Some(RunError::NoAnswer { warning: warning.clone() })
+        } else {
+            Some(RunError::NothingToAsk { because: "nothing was asked".to_owned() })
+        }
+    }
+}
+
+/// A target that did not answer, or not everything.
+struct Failed {
+    target: String,
+    /// What it reported.
+    why: String,
+    /// Whether it is a device behind a runtime of this machine: without it there is nothing to check.
+    is_behind_runtime: bool,
+}
+
+impl Failed {
+    /// The problem of the run. Where the record has answers, it has a warning too, which says why.
+    fn into_error(self, has_answers: bool) -> RunError {
+        let Failed { target, why: because, is_behind_runtime } = self;
+        if is_behind_runtime {
+            RunError::RuntimeFailed { target, because, has_answers }
+        } else {
+            RunError::TargetFailed { target, because }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which machine to ask.
+
+use crate::error::RunError;
+use lanemark_hw::linux_sysfs::Address;
+use lanemark_platform::Platform;
+use std::fmt;
+use std::str::FromStr;
+
+/// A machine to ask, not opened yet. Made from text, or from a platform that a program has built.
+///
+/// ```
+/// use lanemark_runner::Target;
+/// assert_eq!("host".parse::<Target>()?, Target::Host);
+/// assert_eq!("opencl:1".parse::<Target>()?, Target::OpenCl(1));
+/// assert!(matches!("0000:01:00.0".parse::<Target>()?, Target::Card(_)));
+/// assert_eq!("my-card.toml".parse::<Target>()?, Target::Named("my-card.toml".to_owned()));
+/// assert!("sycl:first".parse::<Target>().is_err());
+/// # Ok::<(), lanemark_runner::RunError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Target {
+    /// The ordinary memory of this machine.
+    Host,
+    /// A device behind an OpenCL runtime, by its number.
+    OpenCl(usize),
+    /// A device behind a SYCL runtime, by its number.
+    Sycl(usize),
+    /// A card in this machine, by its PCI address.
+    Card(Address),
+    /// A simulated platform, by the name of a preset or the path of a file.
+    Named(String),
+    /// A simulated platform.
+    Platform(Box<Platform>),
+}
+
+/// The prefix of names of devices behind an OpenCL runtime.
+const OPENCL: &str = "opencl";
+/// The prefix of names of devices behind a SYCL runtime.
+const SYCL: &str = "sycl";
+
+impl Target {
+    /// Whether it is a real machine or device, and no simulated platform.
+    #[must_use]
+    pub const fn is_real(&self) -> bool {
+        !matches!(self, Target::Named(_) | Target::Platform(_))
+    }
+
+    /// Whether it is a device behind a runtime.
+    #[must_use]
+    pub const fn is_runtime(&self) -> bool {
+        matches!(self, Target::OpenCl(_) | Target::Sycl(_))
+    }
+}
+
+impl FromStr for Target {
+    type Err = RunError;
+
+    fn from_str(name: &str) -> Result<Target, RunError> {
+        let number = |kind: &'static str| {
+            let number = name.strip_prefix(kind)?.strip_prefix(':')?;
+            Some(number.parse().map_err(|_| RunError::DeviceNumber { name: name.to_owned(), kind }))
+        };
+        if name == "host" {
+            Ok(Target::Host)
+        } else if let Some(number) = number(OPENCL) {
+            number.map(Target::OpenCl)
+        } else if let Some(number) = number(SYCL) {
+            number.map(Target::Sycl)
+        } else if let Ok(address) = name.parse() {
+            Ok(Target::Card(address))
+        } else {
+            Ok(Target::Named(name.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Host => f.write_str("host"),
+            Target::OpenCl(number) => write!(f, "{OPENCL}:{number}"),
+            Target::Sycl(number) => write!(f, "{SYCL}:{number}"),
+            Target::Card(address) => address.fmt(f),
+            Target::Named(name) => f.write_str(name),
+            Target::Platform(platform) => f.write_str(&platform.name),
+        }
+    }
+}

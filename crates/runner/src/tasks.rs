@@ -1,0 +1,169 @@
+//! The tasks of a run: every case of every question of every target, checked before anything runs.
+
+use crate::error::RunError;
+use crate::open::OpenTarget;
+use lanemark_bench::{Axes, Caller, Case, LeftOut, Question, Through};
+use lanemark_machine::{Facts, Peer};
+use lanemark_record::Skipped;
+use lanemark_units::format_size;
+
+/// One case to ask.
+pub(crate) struct Task {
+    pub(crate) question: &'static Question,
+    /// The target, by its place among all.
+    pub(crate) place: usize,
+    pub(crate) case: Case,
+}
+
+/// The cases to ask, in order, and what is left out, with the reason.
+pub(crate) struct Work {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+/// Plans the work. A size that no question has room for is an error; one that some have room for is left out of the others.
+pub(crate) fn work(questions: &[&'static Question], targets: &[OpenTarget], axes: &Axes) -> Result<Work, RunError> {
+    let mut work = Work { tasks: Vec::new(), skipped: Vec::new() };
+    for target in targets {
+        check_region(axes, target.facts())?;
+    }
+    for &question in questions {
+        for (place, target) in targets.iter().enumerate() {
+            work.add(question, place, target.facts(), axes);
+        }
+    }
+    for (place, target) in targets.iter().enumerate() {
+        check_reach(target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
+        for size in axes.sizes.iter().flatten() {
+            check_size(*size, target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
+        }
+    }
+    work.tasks.retain(|task| task.case.room(targets[task.place].facts()) >= task.case.size);
+    Ok(work)
+}
+
+impl Work {
+    fn add(&mut self, question: &'static Question, place: usize, facts: &Facts, axes: &Axes) {
+        let mut cases = (question.cases)(facts, axes);
+        // What a core does goes over no window, and what was asked for is not left out unsaid.
+        cases.retain(|case| case.reach.is_as_asked(&axes.reach));
+        cases.retain(|case| axes.cores.is_none() || case.caller != Caller::AsPlanned);
+        let mut skip = |what: String, because: String| {
+            let (question, target) = (question.name.to_owned(), facts.name.clone());
+            self.skipped.push(Skipped { question, target, what, because });
+        };
+        // What was asked for may be there, though what is usual is not.
+        let left_out = (question.left_out)(facts).filter(|left_out| cases.is_empty() || !left_out.is_all());
+        let left_out = left_out.filter(|_| cases.is_empty() || axes.cores.is_none());
+        let left_out = match facts.runtime {
+            Some(_) if cases.is_empty() && facts.regions.is_empty() && axes.cores.is_none() => {
+                if is_for_runtimes(question, facts) { left_out } else { Some(LeftOut::all(NO_FUNCTION)) }
+            }
+            _ => left_out,
+        };
+        let says_why = left_out.is_some();
+        if let Some(left_out) = left_out {
+            skip(left_out.what, left_out.because);
+        }
+        if cases.is_empty() && !says_why {
+            let because = match axes.reach.outstanding {
+                Some(_) => "outstanding is about transfers by which devices read, and here is none or one at a time",
+                None if axes.reach.channels.is_some() => {
+                    "channels is about transfers of devices, and here is none or one at a time"
+                }
+                None if axes.reach.cache_state.is_some() || axes.reach.socket.is_some() => {
+                    "cache_state and socket are about host memory that devices transfer; socket remote asks \
+                     where memory.remote_ns is not 0"
+                }
+                None if axes.cores.is_some() => "cores says from which cores kernels are launched, and here none is",
+                None if !axes.reach.is_usual() => "window, random and stride are about what devices move",
+                None if *axes != Axes::default() => {
+                    "what was chosen leaves nothing of it: it has no such sizes, memory types, instructions, region or flows"
+                }
+                None => "the target has nothing to ask it of (region, driver or instruction)",
+            };
+            skip(LeftOut::ALL.to_owned(), because.to_owned());
+        }
+        let too_large = cases.iter().filter(|case| case.room(facts) < case.size).min_by_key(|case| case.size);
+        if let Some(case) = too_large {
+            let because = format!("{}, which the question is about, is smaller", touched(facts, case));
+            skip(format!("sizes from {}", format_size(case.size)), because);
+        }
+        self.tasks.extend(cases.into_iter().map(|case| Task { question, place, case }));
+    }
+}
+
+/// Why a runtime is asked so little.
+const NO_FUNCTION: &str =
+    "it is the queue of a runtime, and no function of PCIe: nothing can be loaded or stored there";
+
+/// Whether a device behind a runtime that lacks nothing can be asked this: it says itself what this one lacks.
+fn is_for_runtimes(question: &Question, facts: &Facts) -> bool {
+    let mut able = facts.clone();
+    if let Some(runtime) = &mut able.runtime {
+        runtime.computes = true;
+    }
+    !(question.cases)(&able, &Axes::default()).is_empty()
+}
+
+fn check_region(axes: &Axes, facts: &Facts) -> Result<(), RunError> {
+    match &axes.region {
+        Some(name) if facts.region(name).is_none() => {
+            let known = facts.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ");
+            Err(RunError::Region { name: name.clone(), target: facts.name.clone(), known })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses windows that reach beyond what there is, and distances from a page where the boundary is that of a line.
+fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
+    for Task { question, case, .. } in tasks {
+        if case.flows.is_empty() && case.alignment >= LINE {
+            return Err(RunError::Alignment { bytes: case.alignment, line: LINE, question: question.name });
+        }
+        let most = case.most_window(facts);
+        if let Some(bytes) = case.reach.window_bytes.filter(|window| *window > most) {
+            return Err(RunError::Window { bytes, of: touched(facts, case), target: facts.name.clone(), most });
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a line of a cache.
+const LINE: u64 = 64;
+
+/// Refuses a size that none of the tasks has room for, at the largest distance from a boundary.
+fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
+    let of_size = tasks.map(|task| &task.case).filter(|case| case.size == size);
+    let Some(most) = of_size.max_by_key(|case| (case.alignment, case.room(facts))) else { return Ok(()) };
+    let room = most.room(facts);
+    if size <= room {
+        return Ok(());
+    }
+    Err(RunError::Size { bytes: size, of: touched(facts, most), target: facts.name.clone(), most: room })
+}
+
+/// What a case touches, in words.
+fn touched(facts: &Facts, case: &Case) -> String {
+    if case.reach.window_bytes.is_some_and(|window| window < case.most_window(facts)) {
+        return "the window".to_owned();
+    }
+    if matches!(
+        case.through,
+        Through::Dma { .. }
+            | Through::Pages { .. }
+            | Through::DmaCall { .. }
+            | Through::Loaded { .. }
+            | Through::Relay { .. }
+    ) && case.flows.iter().any(|flow| flow.peer == Peer::Host)
+    {
+        return "the memory that is lent".to_owned();
+    }
+    if matches!(case.through, Through::MapUnmap(_) | Through::Shared(_) | Through::Runtime { .. } | Through::Compute(_))
+    {
+        return "the longest buffer".to_owned();
+    }
+    let region = facts.regions.iter().find(|region| region.at == case.region);
+    region.map_or_else(String::new, |region| format!("region {region}"))
+}

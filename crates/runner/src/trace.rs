@@ -1,0 +1,113 @@
+//! One case on a simulated target, traced.
+
+use crate::cancel::Cancel;
+use crate::changes::Changes;
+use crate::error::RunError;
+use crate::open::{OpenTarget, Setup};
+use crate::target::Target;
+use crate::tasks::{Work, work};
+use lanemark_bench::{Axes, Case, Question, plan_to_trace};
+use lanemark_machine::{Machine as _, MachineError, Sample, Samples, Trace};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+
+/// What to trace.
+#[derive(Clone)]
+pub struct TraceRequest {
+    /// The simulated target.
+    pub target: Target,
+    /// The question.
+    pub question: &'static Question,
+    /// The variants of the question; the first of them is traced.
+    pub axes: Axes,
+    /// Changes to the target.
+    pub changes: Changes,
+    /// Iterations of the case; as many as fit on a screen if there is no number.
+    pub passes: Option<u64>,
+    /// Whether DLLPs are traced too.
+    pub dllps: bool,
+}
+
+/// A traced case.
+#[derive(Clone, Debug)]
+pub struct TracedCase {
+    /// The target's name.
+    pub target: String,
+    /// The case.
+    pub case: Case,
+    /// How many cases there were, of which this is the first.
+    pub cases: usize,
+    /// Iterations of the case.
+    pub passes: u64,
+    /// The sample.
+    pub sample: Sample,
+    /// The trace of the sample; if it failed, up to the error.
+    pub trace: Trace,
+    /// The injected faults and what came of them, a sentence each.
+    pub faults: Vec<String>,
+    /// The link of the card that the case is about.
+    pub card_link: String,
+    /// The error that the sample ended with.
+    pub error: Option<String>,
+    /// What differs from the platform's file, a sentence for each key.
+    pub differences: Vec<String>,
+}
+
+/// Traces the first case of `request` until `cancel` is set.
+///
+/// # Errors
+/// [`RunError`] if the target is real, the request is wrong or leaves no case, or the simulation does not support the case.
+///
+/// ```
+/// use lanemark_bench::Axes;
+/// use lanemark_runner::{Cancel, Changes, Target, TraceRequest, question, trace};
+///
+/// let (target, question) = (Target::Named("card-gen5-x16".to_owned()), question("mmio_read_latency")?);
+/// let (axes, changes) = (Axes::default(), Changes::default());
+/// let request = TraceRequest { target, question, axes, changes, passes: Some(1), dllps: false };
+/// let traced = trace(&request, &Cancel::new())?;
+/// assert_eq!((traced.trace.frames.len(), traced.error), (2, None), "MRd and CplD");
+/// # Ok::<(), lanemark_runner::RunError>(())
+/// ```
+pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunError> {
+    let TraceRequest { target, question, axes, changes, passes, dllps } = request;
+    if target.is_real() {
+        return Err(RunError::NoTrace { target: target.to_string() });
+    }
+    let opened = target.open(&Setup { changes: changes.clone(), ..Setup::default() }, cancel)?;
+    let Work { tasks, skipped } = work(&[*question], std::slice::from_ref(&opened), axes)?;
+    let cases = tasks.len();
+    let Some(case) = tasks.into_iter().next().map(|task| task.case) else {
+        let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
+        return Err(RunError::NothingToAsk { because: because.to_owned() });
+    };
+    let Some(platform) = opened.platform() else { return Err(RunError::NoTrace { target: target.to_string() }) };
+    let mut machine = SimulatedMachine::new(platform)?.interrupted_by(cancel.flag()).with_dllps(*dllps);
+    let plan = plan_to_trace(question, &case, *passes);
+    let mut samples = Samples::wanted(1);
+    let (trace, done) = machine.trace_to_the_end(&plan, &mut samples, Trace::MOST);
+    let error = match done {
+        Ok(()) => None,
+        Err(MachineError::Unsupported(unsupported)) => return Err(RunError::Unsupported(unsupported)),
+        Err(MachineError::Interrupted { .. }) => return Err(RunError::Interrupted),
+        Err(error) => Some(error.to_string()),
+    };
+    Ok(TracedCase {
+        target: platform.name.clone(),
+        cases,
+        passes: plan.passes,
+        sample: samples.taken.last().copied().unwrap_or_default(),
+        trace,
+        faults: machine.injected_faults().iter().map(|fault| format!("{}: {fault}", platform.name)).collect(),
+        card_link: card_of(platform, &case).to_owned(),
+        case,
+        error,
+        differences: OpenTarget::notes(&opened).to_vec(),
+    })
+}
+
+/// The link of the card that a case is about.
+fn card_of<'a>(platform: &'a Platform, case: &Case) -> &'a str {
+    let card = case.flows.first().map_or(0, |flow| flow.card);
+    platform.slots.get(card as usize).map_or("card", |slot| &slot.name)
+}

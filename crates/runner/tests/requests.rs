@@ -1,0 +1,192 @@
+//! What a request gives: a record, a problem beside it, or an error with its class.
+
+use lanemark_bench::{Axes, Effort};
+use lanemark_record::{CeilingKind, TargetKind};
+use lanemark_runner::{
+    Answerer, Cancel, CardAccess, Changes, Class, Event, Outcome, Request, RunError, Setup, Target, TraceRequest,
+    dry_run, platform, question, questions, run, trace,
+};
+use lanemark_units::MemoryType;
+
+/// One question with few cases of the default card.
+fn small() -> Request {
+    Request {
+        targets: vec!["card-gen5-x16".parse().unwrap()],
+        questions: questions(&["mmio_write_bandwidth"]).unwrap(),
+        axes: Axes {
+            sizes: Some(vec![64, 4096]),
+            memory_types: Some(vec![MemoryType::Wc]),
+            accesses: Some(vec!["8".parse().unwrap()]),
+            ..Axes::default()
+        },
+        ..Request::default()
+    }
+}
+
+fn asked(request: &Request) -> Outcome {
+    run(request, &mut |_| {}, &Cancel::new()).unwrap()
+}
+
+/// What a request is refused with: class, field and text.
+fn refused(request: &Request) -> (Class, Option<&'static str>, String) {
+    let error = run(request, &mut |_| {}, &Cancel::new()).unwrap_err();
+    (error.class(), error.field(), error.to_string())
+}
+
+#[test]
+fn every_answer_has_its_ceiling_and_its_formula() {
+    let record = asked(&Request { command: vec!["a test".to_owned()], ..small() }).into_result().unwrap();
+    assert_eq!((record.command[0].as_str(), record.answers.len()), ("a test", 2));
+    assert_eq!((record.targets[0].kind, record.written_unix_s), (TargetKind::Simulated, None));
+    for answer in &record.answers {
+        assert_eq!(answer.ceiling.kind, CeilingKind::Computed);
+        assert!(answer.share_of_ceiling_percent.is_some() && answer.formula.is_some());
+    }
+    assert!(record.findings.is_empty() && record.advice.is_empty(), "the runner interprets nothing");
+}
+
+#[test]
+fn formulas_alone_say_what_stands_beside_measured_answers() {
+    let (measured, predicted) =
+        (asked(&small()).record, asked(&Request { answerer: Answerer::Formulas, ..small() }).record);
+    assert_eq!(predicted.targets[0].kind, TargetKind::Formula);
+    for (measured, predicted) in measured.answers.iter().zip(&predicted.answers) {
+        assert_eq!((&measured.formula, &measured.ceiling), (&predicted.formula, &predicted.ceiling));
+        assert!(predicted.delivered_rate_bytes_per_s.is_none() && predicted.raw.is_empty());
+    }
+}
+
+#[test]
+fn a_platform_that_a_program_has_built_answers_like_its_file() {
+    let of_file = asked(&small()).record;
+    let target = Target::Platform(Box::new(platform("card-gen5-x16").unwrap()));
+    assert_eq!(asked(&Request { targets: vec![target], ..small() }).record.answers, of_file.answers);
+}
+
+#[test]
+fn progress_begins_with_all_cases_and_ends_with_all_of_them_done() {
+    let mut seen = Vec::new();
+    let mut last = 0.0;
+    let mut progress = |event: Event<'_>| match event {
+        Event::Begun { cases } => seen.push(format!("{cases} cases")),
+        Event::Asking { question, target } => seen.push(format!("{question} on {target}")),
+        Event::Done { cases } => {
+            assert!(cases >= last, "{cases} after {last}");
+            last = cases;
+        }
+        _ => {}
+    };
+    run(&small(), &mut progress, &Cancel::new()).unwrap();
+    assert_eq!(seen, ["2 cases", "mmio_write_bandwidth on card-gen5-x16"]);
+    assert!((last - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_cancelled_run_keeps_what_was_answered_and_says_so() {
+    let cancel = Cancel::new();
+    let cancels = cancel.clone();
+    let mut progress = |event: Event<'_>| {
+        if matches!(event, Event::Done { cases } if cases >= 1.0) {
+            cancels.cancel();
+        }
+    };
+    let outcome = run(&small(), &mut progress, &cancel).unwrap();
+    assert!(outcome.record.interrupted);
+    assert_eq!(outcome.record.answers.len(), 1);
+    assert_eq!(outcome.problem.map(|problem| problem.class()), Some(Class::Interrupted));
+}
+
+#[test]
+fn a_fault_that_ends_a_target_is_a_failure_beside_the_record() {
+    let changes = Changes { faults: vec!["surprise_removal@card:1".parse().unwrap()], ..Changes::default() };
+    let questions = questions(&["mmio_read_latency", "dma_read_latency"]).unwrap();
+    let outcome = asked(&Request { questions, axes: Axes::default(), setup: setup(changes), ..small() });
+    assert!(outcome.record.warnings.iter().any(|warning| warning.contains("card-gen5-x16")));
+    assert_eq!(outcome.problem.map(|problem| problem.class()), Some(Class::Failed));
+}
+
+fn setup(changes: Changes) -> Setup {
+    Setup { changes, ..Setup::default() }
+}
+
+#[test]
+fn errors_name_the_part_of_the_request_and_what_would_be_right() {
+    let host = || vec![Target::Host];
+    let card = "0000:01:00.0".parse::<Target>().unwrap();
+    let with = |key: &str| Changes { with: vec![(key.to_owned(), "256".to_owned())], ..Changes::default() };
+    let fault = Changes { faults: vec!["no_completion@card".parse().unwrap()], ..Changes::default() };
+    let bars = CardAccess { bars: vec!["2:0..64".parse().unwrap()], ..CardAccess::default() };
+    let of_card = || Setup { card: bars.clone(), ..Setup::default() };
+    let formulas = || Request { answerer: Answerer::Formulas, ..small() };
+    let cases = [
+        (Request { targets: vec![Target::Named("nowhere".to_owned())], ..small() }, None, "card-gen5-x16"),
+        (Request { targets: vec![small().targets[0].clone(); 2], ..small() }, None, "two targets are called"),
+        (Request { targets: host(), setup: setup(with("link.mps_bytes")), ..small() }, Some("with"), "is real"),
+        (Request { setup: setup(with("link.mpsbytes")), ..small() }, Some("with"), "link.mpsbytes"),
+        (Request { setup: setup(fault), ..formulas() }, Some("fault"), "a formula knows nothing"),
+        (Request { targets: host(), ..formulas() }, None, "has no formula"),
+        (Request { setup: of_card(), ..small() }, Some("bar"), "name one by its address"),
+        (Request { targets: vec![card.clone(), card], setup: of_card(), ..small() }, Some("bar"), "one card at a time"),
+        (
+            Request { axes: Axes { sizes: Some(vec![1 << 40]), ..small().axes }, ..small() },
+            Some("sizes"),
+            "at most 268435456",
+        ),
+        (
+            Request { axes: Axes { region: Some("attic".to_owned()), ..small().axes }, ..small() },
+            Some("region"),
+            "registers",
+        ),
+        (
+            Request { axes: Axes { alignments: Some(vec![64]), ..small().axes }, ..small() },
+            Some("align"),
+            "64 is not below 64",
+        ),
+    ];
+    for (request, field, hint) in cases {
+        let (class, found, text) = refused(&request);
+        assert_eq!((class, found), (Class::Usage, field), "{text}");
+        assert!(text.contains(hint), "'{hint}' is not in: {text}");
+    }
+    assert!(matches!(question("mmio_write"), Err(RunError::UnknownQuestion { .. })));
+    assert!(matches!("opencl:x".parse::<Target>(), Err(RunError::DeviceNumber { .. })));
+    assert!(matches!(dry_run(&small()), Err(RunError::NoCard { field: "dry_run" })));
+}
+
+#[test]
+fn a_choice_that_leaves_nothing_is_absent_with_the_reason() {
+    let axes = Axes {
+        memory_types: Some(vec![MemoryType::Wt]),
+        accesses: Some(vec!["movdir64b".parse().unwrap()]),
+        ..Axes::default()
+    };
+    let questions = questions(&["driver_call_overhead"]).unwrap();
+    let outcome = asked(&Request {
+        questions,
+        axes: Axes { region: Some("registers".to_owned()), ..axes },
+        effort: Effort::default(),
+        ..small()
+    });
+    assert!(outcome.record.answers.is_empty());
+    let problem = outcome.problem.unwrap();
+    assert_eq!((problem.class(), problem.to_string()), (Class::Absent, outcome.record.skipped[0].because.clone()));
+}
+
+#[test]
+fn a_trace_is_of_simulated_targets() {
+    let request = |target: &str| TraceRequest {
+        target: target.parse().unwrap(),
+        question: question("dma_read_latency").unwrap(),
+        axes: Axes { sizes: Some(vec![64]), ..Axes::default() },
+        changes: Changes::default(),
+        passes: Some(1),
+        dllps: false,
+    };
+    let traced = trace(&request("card-gen5-x16"), &Cancel::new()).unwrap();
+    assert_eq!((traced.card_link.as_str(), traced.passes, traced.error), ("card", 1, None));
+    assert!(!traced.trace.frames.is_empty());
+    assert!(matches!(trace(&request("host"), &Cancel::new()), Err(RunError::NoTrace { .. })));
+    let cancelled = Cancel::new();
+    cancelled.cancel();
+    assert!(matches!(trace(&request("card-gen5-x16"), &cancelled), Err(RunError::Interrupted)));
+}
