@@ -77,7 +77,7 @@ pub(crate) fn predict(
     }
     let sum = Terms::new(platform)?.of(handover);
     let ns = sum.ns * passes as f64;
-    let holds_for = "a core whose caches hold the buffer, shared before, memory to itself";
+    let holds_for = "one core, a buffer already shared and cached, idle memory";
     Some(Prediction { issue_ns: ns, delivered_ns: ns, bound: sum.largest.0, lead: f64::INFINITY, holds_for })
 }
 

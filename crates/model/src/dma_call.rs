@@ -74,12 +74,9 @@ pub(crate) fn predict(platform: &Platform, call: &DmaCall, passes: u64) -> Optio
         (bound, before_ns + first_ns + scale * period_ns + rest_ns + behind_ns)
     })));
     let (lead, holds_for) = if asking.polls_wait_for_places() {
-        (
-            1.0,
-            "one core and one card, whose replay buffers loads of its status share with what it sends; no less than this, but for a load",
-        )
+        (1.0, "one core and one card, status loads share its replay buffers; a lower bound, up to one load")
     } else {
-        (if is_open { 1.0 } else { sum.lead() }, "one core and one card, nothing else on its links")
+        (if is_open { 1.0 } else { sum.lead() }, "one core and one card, no other traffic on its links")
     };
     Some(Prediction { issue_ns: sum.ns, delivered_ns: sum.ns, bound: sum.bound, lead, holds_for })
 }
@@ -128,7 +125,7 @@ pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Op
     let alone = Largest::of([(alone.bound, alone.delivered_ns)]);
     let largest = if shared.ns > alone.ns { shared } else { alone };
     let issue_ns = predict(platform, first, passes)?.issue_ns;
-    let holds_for = "threads of one card with a channel each, nothing else on its links; no less than this";
+    let holds_for = "threads of one card with a channel each, no other traffic on its links; a lower bound";
     Some(Prediction { issue_ns, delivered_ns: largest.ns, bound: largest.bound, lead, holds_for })
 }
 

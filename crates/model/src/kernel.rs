@@ -81,7 +81,7 @@ pub(crate) fn predict(platform: &Platform, work: &Work, passes: u64) -> Option<P
         _ => return None,
     }
     .times(passes as f64, 0.0);
-    let holds_for = "kernels alone on their ports, from their first step to their last word";
+    let holds_for = "kernels with ports of their own, from their first iteration to their last word";
     Some(Prediction {
         issue_ns: largest.ns,
         delivered_ns: largest.ns,

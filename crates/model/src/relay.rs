@@ -1,7 +1,7 @@
-//! What cards take that hand on to each other what the first of them reads.
+//! Time of a relay, in which cards forward data that the first of them reads.
 //!
-//! Each term is a time that all bytes take at one place at the least, with the way of one packet before that place and behind
-//! it; the largest is the answer.
+//! Each term is a lower bound of the time of all bytes at one stage, plus the path of one packet before and after it.
+//! The result is the largest term.
 //!
 //! | bound | all bytes |
 //! | --- | --- |
@@ -41,7 +41,7 @@ pub(crate) fn predict(platform: &Platform, relay: &Relay, passes: u64) -> Option
     // A queue that holds no second transfer fills while the first one leaves it, or waits for that.
     let is_full = relay.is_stored && fifos.tx_bytes.value < 2 * relay.bytes;
     let largest = if takes_turns || is_full { largest.blurred() } else { largest };
-    let holds_for = "cards whose queues hold what is under way, nothing else on their links";
+    let holds_for = "cards whose FIFOs hold all outstanding data, no other traffic on their links";
     let issue_ns = start + first.moved.ns - first.packet_ns;
     Some(Prediction { issue_ns, delivered_ns: largest.ns, bound: largest.bound, lead: largest.lead(), holds_for })
 }

@@ -32,7 +32,7 @@ const MESSAGE: u32 = 4;
 const TAKEN_APART: u64 = 4;
 
 /// Where it holds.
-const HOLDS_FOR: &str = "one program with one queue, nothing else on its links";
+const HOLDS_FOR: &str = "one program with one queue, no other traffic on its links";
 
 /// What a core pays for.
 struct Core<'a> {

@@ -165,7 +165,7 @@ impl<'a> Job<'a> {
         let over = issued.ns.max((stores - 1.0) * self.step + ends);
         let burst = Largest::of(writes.accepted(pieces.0 - 1, |_| 0.0));
         let delivered = Largest::of([(Bound::Issue, over + burst.ns)]);
-        prediction(issued, delivered, "one core, less than a line, written out after the last pass")
+        prediction(issued, delivered, "one core, less than a line, evicted after the last iteration")
     }
 
     /// How many pieces the first `bytes` bytes of a line leave as, and how large they are.
@@ -333,7 +333,7 @@ impl<'a> Lines<'a> {
         let issued = Largest::of([(pass.bound, pass.ns * job.passes as f64)].into_iter().chain(far));
         let far = job.behind(self.writes.accepted(all, sent), first);
         let delivered = Largest::of([(last.bound, last.ns)].into_iter().chain(far)).no_clearer_than(&pass);
-        prediction(issued, delivered, "one core, aligned ranges, everything drained after each pass")
+        prediction(issued, delivered, "one core, aligned ranges, all buffers drained after each iteration")
     }
 }
 
