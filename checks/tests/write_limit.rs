@@ -24,8 +24,8 @@ fn no_store_of_an_odd_size_is_delivered_above_its_limit() {
                 Err(BenchError::Machine(MachineError::Unsupported(_))) => continue,
                 Err(error) => panic!("{error}"),
             };
-            let about = format!("{name}, {}, {} B", answer.way, case.size);
-            let limit = lanemark_model::ceiling(&platform, &region, case.verb, case.size).unwrap().rate.bytes_per_s();
+            let about = format!("{name}, {}, {} B", answer.method, case.size);
+            let limit = lanemark_model::ceiling(&platform, &region, case.verb(), case.size).unwrap().rate.bytes_per_s();
             let rate = answer.delivered_rate_bytes_per_s.unwrap().median;
             assert!(rate <= limit * (1.0 + 1e-9), "{about}: {rate} of {limit}");
             let carried = answer.tlps.unwrap().payload_bytes;

@@ -8,7 +8,7 @@ pub const FLOORS: &[(u32, &[&str])] = &[
     (4, &["advise", "fit", "experiment", "report"]),
     (3, &["model", "sim", "hw", "bench"]),
     (2, &["platform", "machine", "dma", "record", "inventory"]),
-    (1, &["wire", "compute"]),
+    (1, &["wire", "compute", "method"]),
     (0, &["units"]),
 ];
 

@@ -13,16 +13,16 @@ mod fixture;
 mod gate;
 mod host;
 mod launches;
+mod methods;
 mod reach;
 pub mod recover;
 mod runtime;
-mod ways;
 
 pub use compare::{Incomparable, compare};
 pub use crossover::crossovers;
 pub use gate::{Judgement, Verdict, judgements};
 pub use host::host;
 pub use launches::launches;
+pub use methods::{best_methods, buffers, cliffs};
 pub use reach::reaches;
 pub use runtime::{accessors, runs};
-pub use ways::{best_ways, buffers, cliffs};

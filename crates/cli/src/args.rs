@@ -99,6 +99,9 @@ pub struct BenchArgs {
     /// Write the record to a file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Write the answers to a CSV file: a row an answer, every parameter and figure a column
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     /// Write the report to this file [default: report.html, unless --json is given]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

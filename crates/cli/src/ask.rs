@@ -12,13 +12,14 @@ use crate::target::{Changes, Target, has_no_platform};
 use crate::work::{Task, work};
 use lanemark_advise::Verdict;
 use lanemark_bench::{
-    Axes, BenchError, CATALOGUE, Case, Effort, Question, Through, Watch, ask_together, has_formula, measured_ceiling,
-    question,
+    Axes, BenchError, CATALOGUE, Case, Effort, Question, Watch, ask_together, has_formula, measured_ceiling, question,
 };
 use lanemark_inventory::{Load, Processors, Seen};
 use lanemark_machine::{Fence, Machine as _, MachineError, TimeBase, Unsupported, Verb};
+use lanemark_method::Method;
 use lanemark_record::{Answer, Ceiling, CeilingKind, Formula, Quantity, Reach, Record, Reproduction, Skipped, file};
 use lanemark_units::format_size;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -152,7 +153,7 @@ impl Run {
         let work = work(&questions, &targets, &axes)?;
         skipped.extend(work.skipped);
         let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
-        let outputs = [args.record.as_deref(), page(args), args.sampling.samples.as_deref()];
+        let outputs = [args.record.as_deref(), page(args), args.csv.as_deref(), args.sampling.samples.as_deref()];
         output::check(&outputs.into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
         let record = Record { skipped, ..Record::new(command_line()) };
         let stand_ins = targets.iter().map(|_| None).collect();
@@ -199,7 +200,7 @@ impl Run {
             let (mut not_asked, all) = (Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
                 match answer {
-                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.way(), format_size(case.size))),
+                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.method, format_size(case.size))),
                     answer => self.keep(answer, question, place, case),
                 }
             }
@@ -239,7 +240,7 @@ impl Run {
             Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
             Err(error) => {
                 let why = error.to_string();
-                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.way()));
+                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.method));
                 if is_behind_runtime {
                     self.unanswered.get_or_insert_with(|| failed(why.clone()));
                 }
@@ -332,8 +333,8 @@ impl Run {
                     let work = case.computation.as_ref().map(|asked| &asked.work);
                     work.and_then(|work| lanemark_model::compute_ceiling(platform, work))
                 }
-                _ if matches!(case.through, Through::Runtime { .. }) => {
-                    lanemark_model::copy_ceiling(platform, case.verb, case.size)
+                _ if matches!(case.method, Method::RuntimeCopy { .. }) => {
+                    lanemark_model::copy_ceiling(platform, case.verb(), case.size)
                 }
                 _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),
                 [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
@@ -341,7 +342,7 @@ impl Run {
                 [] => {
                     let span = case.span();
                     let region = platform.region_at(span.at.bar, span.at.offset, span.len);
-                    region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb, case.size))
+                    region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb(), case.size))
                 }
             };
             return Ok(match computed {
@@ -365,12 +366,13 @@ impl Run {
             self.stand_ins[place] = Some([stand_in(Verb::Load)?, stand_in(Verb::Store)?]);
         }
         let [load, store] = self.stand_ins[place].clone().unwrap_or_else(|| unreachable!("measured just above"));
-        Ok(if case.verb == Verb::Load { load } else { store })
+        Ok(if case.verb() == Verb::Load { load } else { store })
     }
 
     /// Advice, files, output, and whether what was found can be true.
     fn finish(mut self, args: &BenchArgs, formula_only: bool) -> Result<(), Failure> {
         self.record.targets = self.targets.iter().map(|target| target.to_record(formula_only)).collect();
+        self.note_varied(args);
         let cards = self.targets.iter().filter_map(|target| target.card.as_ref());
         self.record.warnings.extend(cards.flat_map(Card::changes));
         for changed in self.targets.iter().flat_map(|target| &target.changed) {
@@ -386,7 +388,7 @@ impl Run {
             let (processors, load_after) = (Processors::of_this_machine(), Load::of_this_machine());
             self.record.host = Some(lanemark_advise::host(&processors, &self.load_before, &load_after));
         }
-        self.record.advice = lanemark_advise::best_ways(&self.record);
+        self.record.advice = lanemark_advise::best_methods(&self.record);
         self.record.findings = lanemark_advise::cliffs(&self.record);
         self.record.findings.extend(lanemark_advise::buffers(&self.record));
         self.record.findings.extend(lanemark_advise::crossovers(&self.record));
@@ -428,6 +430,25 @@ impl Run {
         }
     }
 
+    /// Notes at each answer of a simulated target what the command line changed of it.
+    fn note_varied(&mut self, args: &BenchArgs) {
+        for target in &self.targets {
+            let Some(platform) = &target.platform else { continue };
+            let value = |key: &str| platform.value_text(key).unwrap_or_default();
+            let mut varied: BTreeMap<String, String> =
+                args.with.iter().map(|(key, _)| (key.clone(), value(key))).collect();
+            let joined = |texts: Vec<String>| (!texts.is_empty()).then(|| texts.join(" "));
+            let setpci = joined(args.setpci.iter().map(ToString::to_string).collect());
+            let fault = joined(args.fault.iter().map(ToString::to_string).collect());
+            varied.extend(setpci.map(|writes| ("setpci".to_owned(), writes)));
+            varied.extend(fault.map(|faults| ("fault".to_owned(), faults)));
+            let name = &target.facts().name;
+            for answer in self.record.answers.iter_mut().filter(|answer| answer.target == *name) {
+                answer.varied.clone_from(&varied);
+            }
+        }
+    }
+
     /// The record as the screen shows it: what will be its last line does not stand above it too.
     fn on_screen(&self) -> Record {
         let mut shown = self.record.clone();
@@ -453,8 +474,13 @@ impl Run {
                 .map_err(|error| Failure::Check(format!("{}: {error}", path.display())))?;
             file::write_whole(path, &table).map_err(|error| Failure::Usage(error.to_string()))?;
         }
+        if let Some(path) = &args.csv {
+            let table = lanemark_record::answers_table(&self.record)
+                .map_err(|error| Failure::Check(format!("{}: {error}", path.display())))?;
+            file::write_whole(path, table.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
+        }
         let samples = args.sampling.samples.as_deref();
-        Ok([args.record.as_deref(), html, samples].into_iter().flatten().collect())
+        Ok([args.record.as_deref(), html, args.csv.as_deref(), samples].into_iter().flatten().collect())
     }
 }
 

@@ -100,7 +100,7 @@ impl Card {
         };
         let bar = self.attachment.places.iter().map(|place| &place.bar).find(|bar| bar.number == case.region.bar);
         let start = bar.map_or(0, |bar| bar.start.0);
-        match lanemark_model::link_ceiling(link.generation, link.lanes, start, case.verb, case.size) {
+        match lanemark_model::link_ceiling(link.generation, link.lanes, start, case.verb(), case.size) {
             Some(limit) => Ceiling {
                 kind: CeilingKind::Computed,
                 rate_bytes_per_s: Some(limit.rate.bytes_per_s()),
@@ -216,7 +216,7 @@ fn accesses(out: &mut impl Write, machine: &mut dyn Machine, notes: &Notes, task
         }
         match asked {
             Ok(_) | Err(BenchError::Machine(MachineError::Unsupported(_))) => {}
-            Err(error) => writeln!(out, "  {}, {}: {error}", question.name, case.way())?,
+            Err(error) => writeln!(out, "  {}, {}: {error}", question.name, case.method)?,
         }
     }
     Ok(())

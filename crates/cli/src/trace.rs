@@ -96,7 +96,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     let traced = Traced {
         target: &platform.name,
         question: question.name,
-        way: &case.way(),
+        method: &case.method,
         size_bytes: case.size,
         passes: plan.passes,
         case: (1, tasks.len()),
@@ -157,6 +157,6 @@ fn link(trace: &Trace, name: &str, on: &str) -> Result<usize, Failure> {
 
 /// The link of the card that a case is about.
 fn card_of<'a>(platform: &'a Platform, case: &Case) -> &'a str {
-    let card = case.flows.first().map_or(0, |flow| flow.card);
+    let card = case.first_card();
     platform.slots.get(card as usize).map_or("card", |slot| &slot.name)
 }

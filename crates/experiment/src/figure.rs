@@ -1,7 +1,9 @@
 //! The files of an experiment, read and checked.
 
 use crate::ask_here::AskHere;
+use lanemark_method::{Access, AccessPath, Method, MethodKind};
 use lanemark_record::Class;
+use lanemark_units::MemoryType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -109,7 +111,7 @@ pub struct Figure {
     pub here: Vec<AskHere>,
 }
 
-/// One column of a table: the same way at every size, figures called `ID:column:size`.
+/// One column of a table: the same method at every size, figures called `ID:column:size`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
@@ -133,19 +135,21 @@ pub struct Column {
 pub struct Ask {
     /// By catalogue name.
     pub question: String,
-    /// The way as records show it in words, where there is one instead of what follows.
-    pub way: Option<String>,
-    /// Load or store is the question's; this is the instruction.
-    pub access: Option<String>,
+    /// The whole method, as records have it.
+    pub method: Option<Method>,
+    /// Instead of the method, its kind.
+    pub kind: Option<MethodKind>,
+    /// Instead of both, how a core reaches the memory; a pointer where nothing is said.
+    pub path: Option<AccessPath>,
+    /// The instruction; load or store is the question's.
+    pub access: Option<Access>,
     /// The memory type.
-    pub memory_type: Option<String>,
+    pub memory_type: Option<MemoryType>,
     /// The fence, or `none`.
     pub fence: Option<String>,
-    /// `user`, `driver`, `poll`, `mmap`, `loads` or `dma`; or, where a core asks a device, what records call it: `dma_uc_call_flag`.
-    pub through: Option<String>,
     /// The region, by name.
     pub region: Option<String>,
-    /// Who moves bytes where: `["0:host", "1:host"]`.
+    /// The flows of devices: `["0:host", "1:host"]`.
     pub flows: Option<Vec<String>>,
     /// Numbers of the platform that are others for this figure, by their paths.
     #[serde(default)]

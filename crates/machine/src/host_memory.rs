@@ -1,5 +1,7 @@
 //! What devices find of the host memory that is lent to them.
 
+use crate::Socket;
+
 /// Whose caches have it, and where it is, when a sample begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostMemory {
@@ -19,14 +21,4 @@ pub enum Writer {
     Core,
     /// A device, after its lines had left every cache.
     Device,
-}
-
-/// A socket, as seen from the devices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Socket {
-    /// The one whose root ports they hang on.
-    #[default]
-    Local,
-    /// The other one.
-    Remote,
 }

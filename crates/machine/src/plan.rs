@@ -2,7 +2,7 @@
 
 use crate::{
     Access, BufferHandoff, Channel, Clock, Compute, DmaCall, Fence, HostMemory, KernelCall, Launch, LineSource,
-    MapUnmap, MovedByRuntime, OnChannels, Placement, Relay, Transfer, Width, WriteRead,
+    MapUnmap, MovedByRuntime, OnChannels, Placement, Relay, Transfer, Verb, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -141,15 +141,6 @@ impl Op {
             | Op::Receive(_) => 0,
         }
     }
-}
-
-/// Which way the bytes go, as the core sees it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Verb {
-    /// From the device (or memory) into a register or ordinary memory.
-    Load,
-    /// To the device (or memory).
-    Store,
 }
 
 /// Loads or stores over a span.

@@ -1,6 +1,6 @@
 //! What a device moves by itself.
 
-use crate::Verb;
+use crate::{Flow, Peer, Verb};
 
 /// Transfers by a device's own DMA engine, one after the other or several at once.
 ///
@@ -74,6 +74,17 @@ pub enum Partner {
         /// Which BAR.
         bar: u8,
     },
+}
+
+impl Partner {
+    /// The other end of a flow; a card by the BAR its storage is in.
+    #[must_use]
+    pub const fn of(flow: Flow, bar: u8) -> Partner {
+        match flow.peer {
+            Peer::Host => Partner::Host,
+            Peer::Card(card) => Partner::Peer { card, bar },
+        }
+    }
 }
 
 /// Bytes at the other end, and in which order they are touched.

@@ -15,7 +15,7 @@ pub struct Reach {
     /// From the start of one transfer to that of the next in them, where that is not the end of the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stride_bytes: Option<u64>,
-    /// Transfers under way at once, at the most.
+    /// Transfers outstanding at once, at most.
     pub outstanding: Option<u32>,
     /// Who wrote the host memory last that they find.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,10 +55,11 @@ impl CacheState {
 }
 
 /// A socket, as seen from the devices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Socket {
     /// The one whose root ports they hang on.
+    #[default]
     Local,
     /// The other one.
     Remote,

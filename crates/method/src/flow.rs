@@ -1,6 +1,8 @@
 //! Who moves bytes where, as one word.
 
-use crate::{Partner, UnknownName, Verb};
+use crate::{UnknownName, Verb};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,13 +10,14 @@ use std::str::FromStr;
 /// `0:1` card 0 writing to card 1, `0:1:read` card 1 reading card 0. Bytes go from left to right.
 ///
 /// ```
-/// use lanemark_machine::{Flow, Peer, Verb};
+/// use lanemark_method::{Flow, Peer, Verb};
 /// let flow: Flow = "3:0".parse().unwrap();
 /// assert_eq!((flow.card, flow.verb, flow.peer), (3, Verb::Store, Peer::Card(0)));
 /// assert_eq!("host:7".parse::<Flow>().unwrap().to_string(), "host:7");
 /// assert!("3:3".parse::<Flow>().is_err());
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Flow {
     /// The card that asks, counted from 0.
     pub card: u32,
@@ -25,23 +28,13 @@ pub struct Flow {
 }
 
 /// Who is at the other end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Peer {
     /// Host memory.
     Host,
     /// A card, counted from 0.
     Card(u32),
-}
-
-impl Flow {
-    /// The other end as a plan names it; a card by the BAR its storage is in.
-    #[must_use]
-    pub const fn partner(&self, bar: u8) -> Partner {
-        match self.peer {
-            Peer::Host => Partner::Host,
-            Peer::Card(card) => Partner::Peer { card, bar },
-        }
-    }
 }
 
 impl fmt::Display for Flow {
