@@ -474,7 +474,7 @@ fn in_turn(platform: &Platform, window_bytes: Option<u64>, stride_bytes: Option<
     let thrash = question("iotlb_thrash").unwrap();
     let axes = Axes { reach: Reach { window_bytes, stride_bytes, ..Reach::default() }, ..Axes::default() };
     let cases = (thrash.cases)(SimulatedMachine::new(platform).unwrap().facts(), &axes);
-    cases.iter().map(|case| (case.way().to_string(), (thrash.plan)(case, 1))).collect()
+    cases.iter().map(|case| (case.method.to_string(), (thrash.plan)(case, 1))).collect()
 }
 
 #[test]

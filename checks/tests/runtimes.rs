@@ -15,7 +15,7 @@ use lanemark_machine::{
     Samples, Verb,
 };
 use lanemark_units::Ticks;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -122,18 +122,16 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     }
     let answers = record["answers"].as_array().unwrap();
     let launches: Vec<&Value> = answers.iter().filter(|answer| answer["question"] == "launch_latency").collect();
-    for (told, through) in [("finish", "launch_1"), ("event", "launch_1"), ("finish", "launch_100")] {
-        let of = |through: &str| {
-            let is = |answer: &&&Value| answer["way"]["access"] == told && answer["way"]["through"] == through;
+    for (wait, kernels) in [("finish", 1), ("event", 1), ("finish", 100)] {
+        let of = |pinned: bool| {
+            let wanted = json!({"kind": "launch", "kernels": kernels, "wait": wait, "pinned": pinned});
+            let is = |answer: &&&Value| answer["method"] == wanted;
             launches.iter().filter(is).map(|answer| &answer["detail"]["caller"]).collect::<Vec<_>>()
         };
-        let pinned: Vec<u64> = of(through).iter().map(|caller| caller["core"].as_u64().unwrap()).collect();
+        let pinned: Vec<u64> = of(true).iter().map(|caller| caller["core"].as_u64().unwrap()).collect();
         assert!(pinned[0] == 0 && pinned.is_sorted() && pinned.len() <= 12, "{pinned:?}");
-        assert!(
-            of(through).iter().all(|caller| caller["cpus"].as_array().unwrap().len() == 1),
-            "each on one processor"
-        );
-        let free = of(&format!("{through}_unpinned"));
+        assert!(of(true).iter().all(|caller| caller["cpus"].as_array().unwrap().len() == 1), "each on one processor");
+        let free = of(false);
         assert!(free.len() == 1 && free[0]["core"].is_null() && !free[0]["cpus"].as_array().unwrap().is_empty());
     }
     for answer in &launches {
@@ -479,7 +477,8 @@ fn a_driver_that_returns_before_its_copy_completes_has_two_times() {
     let spans = |road: &str, told: &str| {
         let device = device(&record, road, "FPGA Emulation");
         let is_it = |answer: &&&Value| {
-            (&answer["way"]["through"], &answer["way"]["access"]) == (&"runtime_to_device".into(), &told.into())
+            answer["method"]
+                == json!({"kind": "runtime_copy", "direction": "to_device", "wait": told, "allocation": "buffer"})
         };
         let answers = answers_of(&record, device);
         let answer = answers.iter().find(is_it).unwrap();

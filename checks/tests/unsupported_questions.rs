@@ -57,11 +57,11 @@ fn questions_about_caches_partial_lines_and_sockets_need_the_platform_keys() {
             |card: Platform, (key, value): &(&str, f64)| card.with(key, *value, Origin::Assumed("a test".to_owned()));
         changes.iter().try_fold(card.clone(), set).unwrap()
     };
-    let ways = |name: &str, platform: &Platform| -> Vec<String> {
+    let methods = |name: &str, platform: &Platform| -> Vec<String> {
         let cases = (question(name).unwrap().cases)(&facts(platform), &Axes::default());
-        let mut ways: Vec<String> = cases.iter().map(|case| case.way().to_string()).collect();
-        ways.dedup();
-        ways
+        let mut methods: Vec<String> = cases.iter().map(|case| case.method.to_string()).collect();
+        methods.dedup();
+        methods
     };
     let cache = [("memory.cached_read_ns", 120.0), ("memory.cache_bytes", 65536.0), ("memory.ddio_ways", 8.0)];
     let cached = with(&cache);
@@ -70,13 +70,13 @@ fn questions_about_caches_partial_lines_and_sockets_need_the_platform_keys() {
         .flat_map(|state| ["16KiB", "32KiB", "64KiB", "128KiB"].map(|window| format!(", {state}, in {window}")))
         .map(|reach| format!("host-to-device by DMA{reach}"))
         .collect();
-    assert_eq!(ways("cache_residency", &cached), states);
+    assert_eq!(methods("cache_residency", &cached), states);
     let far = with(&[("memory.remote_ns", 70.0)]);
     let sockets = ["host-to-device by DMA", "host-to-device by DMA, remote socket"];
-    assert_eq!(ways("dma_read_latency", &far), sockets);
-    assert_eq!(ways("dma_read_latency", &cached), sockets[..1]);
+    assert_eq!(methods("dma_read_latency", &far), sockets);
+    assert_eq!(methods("dma_read_latency", &cached), sockets[..1]);
     let partial = with(&[("memory.partial_line_ns", 20.0)]);
-    assert_eq!(ways("partial_line_writes", &partial), ["device-to-host by DMA, every 256B"]);
+    assert_eq!(methods("partial_line_writes", &partial), ["device-to-host by DMA, every 256B"]);
     let both = with(&[cache[0], cache[1], ("memory.partial_line_ns", 20.0)]);
-    assert_eq!(ways("partial_line_writes", &both), ["device-to-host by DMA, cold, every 256B"]);
+    assert_eq!(methods("partial_line_writes", &both), ["device-to-host by DMA, cold, every 256B"]);
 }

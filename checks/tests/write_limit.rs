@@ -25,8 +25,8 @@ fn stores_of_odd_sizes_stay_below_their_limit() {
                 Err(BenchError::Machine(MachineError::Unsupported(_))) => continue,
                 Err(error) => panic!("{error}"),
             };
-            let about = format!("{name}, {}, {} B", answer.way, case.size);
-            let limit = lanemark_model::ceiling(&platform, &region, case.verb, case.size).unwrap().rate.bytes_per_s();
+            let about = format!("{name}, {}, {} B", answer.method, case.size);
+            let limit = lanemark_model::ceiling(&platform, &region, case.verb(), case.size).unwrap().rate.bytes_per_s();
             let rate = answer.delivered_rate_bytes_per_s.unwrap().median;
             assert!(rate <= limit * (1.0 + 1e-9), "{about}: {rate} of {limit}");
             let carried = answer.tlps.unwrap().payload_bytes;

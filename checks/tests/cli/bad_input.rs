@@ -163,7 +163,7 @@ fn a_window_may_be_all_that_is_lent_and_no_more() {
     refused(
         &folder,
         &[&asked[..], &["1056964609"]].concat(),
-        &["reach beyond the memory that is lent", "at most 1056964608"],
+        &["reach beyond the memory that is mapped for devices", "at most 1056964608"],
     );
     refused(&folder, &[&asked[..], &["2KiB"]].concat(), &["--sizes: 4096 B reach beyond the window", "at most 2048"]);
 }
@@ -184,7 +184,7 @@ fn wrong_sizes_are_refused() {
         ("64..1KiB*1", &["is not a size"]),
         ("4Q", &["'4Q' is not a size", "4KiB"]),
         ("99999999999999999999", &["larger than any address space"]),
-        ("18446744073709551615", &["beyond the memory that is lent", "at most 1056964608"]),
+        ("18446744073709551615", &["beyond the memory that is mapped for devices", "at most 1056964608"]),
     ];
     for (list, hints) in sizes {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--sizes", list], hints);
@@ -307,11 +307,17 @@ fn what_never_ends_is_not_read() {
 fn what_is_no_record_is_refused() {
     let folder = Folder::new();
     let record = folder.good(&small("predict", "card-gen5-x16", &["--json"]));
-    let newer = record.replacen("\"schema\": 2", "\"schema\": 3", 1);
+    let newer = record.replacen("\"schema\": 3", "\"schema\": 4", 1);
+    let older = record.replacen("\"schema\": 3", "\"schema\": 2", 1);
     let alien = record.replacen("\"interrupted\"", "\"interupted\"", 1);
-    let files: [(&str, &[u8], &[&str]); 6] = [
+    let files: [(&str, &[u8], &[&str]); 7] = [
         ("half.json", &record.as_bytes()[..record.len() / 2], &["half.json: line", "EOF"]),
-        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 3", "reads up to 2"]),
+        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 4", "reads 3"]),
+        (
+            "older.json",
+            older.as_bytes(),
+            &["older.json: key 'schema', line 2", "schema 2", "run `lanemark bench` again"],
+        ),
         ("alien.json", alien.as_bytes(), &["alien.json: line", "interupted"]),
         ("empty.json", b"", &["empty.json: line 1"]),
         ("latin.json", b"{\n\"\xe9\"", &["latin.json: line 2", "not UTF-8"]),

@@ -266,9 +266,9 @@ fn a_record_has_the_number_that_was_changed_and_how_far_devices_went() {
     assert_eq!(mps_bytes["assumed"], "given for this run; 512 otherwise");
     assert_eq!(record["warnings"][0], "card-gen5-x16: link.mps_bytes is 128 in this run, and 512 in its file");
     let reach = serde_json::json!({"window_bytes": 65536, "is_random": true, "outstanding": 2, "channels": 1});
-    assert_eq!(record["answers"][0]["way"]["reach"], reach);
+    assert_eq!(record["answers"][0]["method"]["reach"], reach);
     let usual: serde_json::Value = serde_json::from_str(&folder.good(&asked)).unwrap();
-    assert!(usual["answers"][0]["way"].get("reach").is_none() && usual["warnings"].as_array().unwrap().is_empty());
+    assert!(usual["answers"][0]["method"].get("reach").is_none() && usual["warnings"].as_array().unwrap().is_empty());
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub const LAYERS: &[(u32, &[&str])] = &[
     (4, &["model", "sim", "hw", "bench"]),
     (3, &["config_space", "device_kernels", "coherent"]),
     (2, &["platform", "machine", "dma", "record", "inventory"]),
-    (1, &["wire", "compute", "engine"]),
+    (1, &["wire", "compute", "method", "engine"]),
     (0, &["units"]),
 ];
 

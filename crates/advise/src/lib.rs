@@ -12,10 +12,10 @@ pub mod doctor;
 mod fixture;
 mod interpret;
 mod launches;
+mod methods;
 mod reach;
 pub mod recover;
 mod runtime;
-mod ways;
 
 pub use compare::{Incomparable, compare};
 pub use interpret::interpret;

@@ -127,9 +127,15 @@ pub struct BenchArgs {
     /// Write the record (JSON) to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Write the answers to this CSV file: one row per answer, every parameter and figure a column
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     /// Write an HTML report to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write a plot of all bandwidths against size to this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Ask every question and print every table; without it, and without --on and --question, one screen is printed
     #[arg(long)]
     pub full: bool,
@@ -298,7 +304,7 @@ pub struct CardArgs {
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
     /// Print every range, mapping and access that would happen, without accessing the card
-    #[arg(long, conflicts_with_all = ["json", "record", "html"])]
+    #[arg(long, conflicts_with_all = ["json", "record", "html", "csv", "svg"])]
     pub dry_run: bool,
     /// Proceed although a driver is bound to the device
     #[arg(long)]
@@ -559,6 +565,9 @@ pub struct ReportArgs {
     /// Write the report to this file
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub html: PathBuf,
+    /// Write a plot of all bandwidths against size to this SVG file too
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]

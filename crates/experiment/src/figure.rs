@@ -1,7 +1,9 @@
 //! Reading and checking the files of an experiment.
 
 use crate::ask_here::AskHere;
+use lanemark_method::{Access, AccessPath, Method, MethodKind};
 use lanemark_record::Class;
+use lanemark_units::MemoryType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -133,17 +135,18 @@ pub struct Column {
 pub struct Ask {
     /// Name in the catalogue of questions.
     pub question: String,
-    /// The method as records show it in words, instead of the fields that follow.
-    pub way: Option<String>,
+    /// The whole method, as records have it.
+    pub method: Option<Method>,
+    /// Kind of the method, instead of the whole method.
+    pub kind: Option<MethodKind>,
+    /// Path of a core's accesses, instead of both; a pointer by default.
+    pub path: Option<AccessPath>,
     /// The instruction; the question decides between load and store.
-    pub access: Option<String>,
+    pub access: Option<Access>,
     /// The memory type.
-    pub memory_type: Option<String>,
+    pub memory_type: Option<MemoryType>,
     /// The fence, or `none`.
     pub fence: Option<String>,
-    /// The method: `user`, `driver`, `poll`, `mmap`, `loads` or `dma`; for a driver call its name in records, such as
-    /// `dma_uc_call_flag`.
-    pub through: Option<String>,
     /// Name of the region.
     pub region: Option<String>,
     /// Sources and destinations of DMA: `["0:host", "1:host"]`.

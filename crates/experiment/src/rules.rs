@@ -6,7 +6,11 @@ use crate::asked::simulated;
 use crate::coherent::rules as board;
 use crate::figure::{Ask, Wanted};
 use crate::runtime_rules as runtime;
-use lanemark_machine::{Access, Fence, Lane, Machine, Op, Order, Plan, Span, Stream, Verb, Width};
+use lanemark_machine::{
+    Access, Completion, Descriptors, Fence, Flow, Lane, Machine, Op, Order, Peer, Plan, Share, Span, Stream, Verb,
+    Width,
+};
+use lanemark_method::{AccessPath, Method, Reach};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
 use lanemark_platform::spec::Vendor;
 use lanemark_platform::{Origin, Platform, RegionKind};
@@ -507,14 +511,23 @@ fn dma_beats_loads_from_1_kib(platform: &Platform) -> Result<String, String> {
 
 /// Compares streaming loads from WC memory with DMA that signals completion by a polled word, at `sizes`.
 fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> Result<String, String> {
-    let ask = |through: &str, memory_type: Option<&str>, size| {
+    let call = Method::DmaCall {
+        flows: vec![Flow { card: 0, verb: Verb::Store, peer: Peer::Host }],
+        share: Share::List,
+        descriptors: Descriptors::Written(MemoryType::Uc),
+        completion: Completion::Flag,
+        reach: Reach::default(),
+    };
+    let ask = |method: Option<Method>, size| {
+        let is_of_loads = method.is_none();
         let wanted = Ask {
-            way: None,
+            method,
+            kind: None,
+            path: is_of_loads.then_some(AccessPath::Loads),
             question: "dma_or_mmio".to_owned(),
             access: None,
-            memory_type: memory_type.map(str::to_owned),
+            memory_type: is_of_loads.then_some(MemoryType::Wc),
             fence: None,
-            through: Some(through.to_owned()),
             region: None,
             flows: None,
             with: BTreeMap::new(),
@@ -528,7 +541,7 @@ fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> 
     };
     let (mut seen, mut all_hold) = (Vec::new(), true);
     for size in sizes {
-        let (loads, dma) = (ask("loads", Some("wc"), *size)?, ask("dma_uc_list_flag", None, *size)?);
+        let (loads, dma) = (ask(None, *size)?, ask(Some(call.clone()), *size)?);
         all_hold &= holds(loads, dma);
         seen.push(format!("{}: loads {loads:.0} ns, DMA {dma:.0} ns", format_size(*size)));
     }

@@ -1,5 +1,7 @@
 //! Initial state of the host memory that devices access.
 
+use crate::Socket;
+
 /// Cache state and placement of the host memory that is mapped for devices, at the start of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostMemory {
@@ -19,14 +21,4 @@ pub enum Writer {
     Core,
     /// A device, after the lines had left all caches.
     Device,
-}
-
-/// Socket of a memory, as seen from the devices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Socket {
-    /// The socket whose root ports the devices are attached to.
-    #[default]
-    Local,
-    /// The other socket.
-    Remote,
 }

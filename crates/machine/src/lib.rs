@@ -9,24 +9,18 @@
 
 #![forbid(unsafe_code)]
 
-mod access;
-mod allocation;
 mod buffer_handoff;
 mod bus_error;
 mod cause;
 mod channel;
-mod clock;
 mod compute;
 mod corrected;
 mod dma_call;
 mod error;
 mod facts;
-mod flow;
 mod host_memory;
 mod injected_fault;
-mod kernel_call;
 mod launch;
-mod line_source;
 mod link_use;
 mod map_unmap;
 mod moved_by_runtime;
@@ -39,30 +33,28 @@ mod steady;
 mod trace;
 mod transfer;
 
-pub use access::{Access, Fence, UnknownName, Width};
-pub use allocation::Allocation;
-pub use buffer_handoff::{BufferHandoff, Discipline, Flush};
+pub use buffer_handoff::BufferHandoff;
 pub use bus_error::{Arrived, BusError};
 pub use cause::Cause;
 pub use channel::Channel;
-pub use clock::Clock;
 pub use compute::Compute;
 pub use corrected::Corrected;
-pub use dma_call::{Completion, Descriptors, DmaCall, Share};
+pub use dma_call::DmaCall;
 pub use error::{MachineError, Unsupported};
 pub use facts::{CacheFacts, DeviceKind, DmaFacts, Facts, Region, RegionKind, RuntimeFacts, TimeBase};
-pub use flow::{Flow, Peer};
-pub use host_memory::{HostMemory, Socket, Writer};
+pub use host_memory::{HostMemory, Writer};
 pub use injected_fault::InjectedFault;
-pub use kernel_call::KernelCall;
-pub use launch::{Arguments, HostWait, Launch};
-pub use line_source::LineSource;
+pub use lanemark_method::{
+    Access, Allocation, Arguments, Clock, Completion, Descriptors, Discipline, Fence, Flow, Flush, HostWait,
+    Invalidation, KernelCall, LineSource, Means, Peer, Share, Socket, Strategy, Table, UnknownName, Verb, Width,
+};
+pub use launch::Launch;
 pub use link_use::LinkUse;
-pub use map_unmap::{Invalidation, MapUnmap, Means, Strategy, Table};
+pub use map_unmap::MapUnmap;
 pub use moved_by_runtime::MovedByRuntime;
 pub use on_channels::OnChannels;
 pub use placement::Placement;
-pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
+pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream};
 pub use relay::Relay;
 pub use samples::{BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
 pub use steady::{Steady, Unsteady};

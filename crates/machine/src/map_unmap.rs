@@ -1,6 +1,6 @@
 //! DMA mapping and unmapping of memory, without a transfer.
 
-use std::fmt;
+use crate::Means;
 
 /// A buffer is mapped for DMA and unmapped, several times in a row.
 ///
@@ -44,119 +44,6 @@ impl MapUnmap {
     }
 }
 
-/// Method of making memory available for DMA.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Means {
-    /// The buffer is mapped, in as many segments as the strategy needs, and each segment is unmapped.
-    Map {
-        /// IOVA allocation strategy.
-        strategy: Strategy,
-        /// Page table that is updated.
-        table: Table,
-        /// Invalidation policy.
-        invalidation: Invalidation,
-    },
-    /// The buffer is an object of a permanently mapped pool, taken and returned.
-    Pool,
-}
-
-impl Means {
-    /// All methods, in the order shown to users.
-    pub fn all() -> impl Iterator<Item = Means> {
-        let maps = Strategy::ALL.into_iter().flat_map(|strategy| {
-            Table::ALL.into_iter().flat_map(move |table| {
-                Invalidation::ALL.into_iter().map(move |invalidation| Means::Map { strategy, table, invalidation })
-            })
-        });
-        maps.chain([Means::Pool])
-    }
-
-    /// Name of the allocation strategy in records.
-    #[must_use]
-    pub const fn strategy_name(self) -> &'static str {
-        match self {
-            Means::Map { strategy, .. } => strategy.name(),
-            Means::Pool => "pool",
-        }
-    }
-
-    /// Name of the page table and invalidation policy in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Means::Map { table: Table::Nothing, invalidation: Invalidation::Strict, .. } => "strict",
-            Means::Map { table: Table::Nothing, invalidation: Invalidation::Deferred, .. } => "deferred",
-            Means::Map { table: Table::InMemory, invalidation: Invalidation::Strict, .. } => "page_table_strict",
-            Means::Map { table: Table::InMemory, invalidation: Invalidation::Deferred, .. } => "page_table_deferred",
-            Means::Pool => "take",
-        }
-    }
-}
-
-/// IOVA allocation strategy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Strategy {
-    /// The lowest free range of 8 pages.
-    Ranges,
-    /// Sequential pages of ranges that the device keeps.
-    Sequential,
-    /// Per-core magazine: the IOVA that the core freed last.
-    Magazine,
-    /// The lowest sufficient gap in a B-tree; the baseline.
-    FreeList,
-}
-
-impl Strategy {
-    /// All strategies, the baseline last.
-    pub const ALL: [Strategy; 4] = [Strategy::Ranges, Strategy::Sequential, Strategy::Magazine, Strategy::FreeList];
-
-    /// Name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Strategy::Ranges => "ranges",
-            Strategy::Sequential => "sequential",
-            Strategy::Magazine => "magazine",
-            Strategy::FreeList => "baseline_free_list",
-        }
-    }
-}
-
-/// Page table that a mapping updates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Table {
-    /// None.
-    Nothing,
-    /// A page table in memory, with invalidation of the IOTLB.
-    InMemory,
-}
-
-impl Table {
-    const ALL: [Table; 2] = [Table::Nothing, Table::InMemory];
-}
-
-/// When unmapped addresses are invalidated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Invalidation {
-    /// At each unmap.
-    Strict,
-    /// When [`Invalidation::QUEUE`] entries are queued, all together.
-    Deferred,
-}
-
-impl Invalidation {
-    /// Maximum number of queued entries.
-    pub const QUEUE: u64 = 256;
-
-    const ALL: [Invalidation; 2] = [Invalidation::Strict, Invalidation::Deferred];
-}
-
-impl fmt::Display for Means {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.strategy_name(), self.name())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,12 +63,5 @@ mod tests {
             }
             assert_eq!(MapUnmap { bytes: 12_288, ..lend }.nonsense().is_some(), means == Means::Pool, "{means}");
         }
-    }
-
-    #[test]
-    fn every_mapping_method_has_a_unique_name() {
-        let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
-        assert_eq!(names.len(), 17);
-        assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Access, BufferHandoff, Channel, Clock, Compute, DmaCall, Fence, HostMemory, KernelCall, Launch, LineSource,
-    MapUnmap, MovedByRuntime, OnChannels, Placement, Relay, Transfer, Width, WriteRead,
+    MapUnmap, MovedByRuntime, OnChannels, Placement, Relay, Transfer, Verb, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -140,15 +140,6 @@ impl Op {
             | Op::Receive(_) => 0,
         }
     }
-}
-
-/// Direction of the bytes, as the requester sees it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Verb {
-    /// From the device (or memory) to the requester.
-    Load,
-    /// From the requester to the device (or memory).
-    Store,
 }
 
 /// Loads or stores over a span.

@@ -1,6 +1,6 @@
 //! DMA transfers that a device makes without a driver.
 
-use crate::Verb;
+use crate::{Flow, Peer, Verb};
 
 /// Transfers by a device's DMA engine, in sequence or several concurrently.
 ///
@@ -74,6 +74,17 @@ pub enum Partner {
         /// Index of the BAR.
         bar: u8,
     },
+}
+
+impl Partner {
+    /// The other end of a flow; a card by the BAR its storage is in.
+    #[must_use]
+    pub const fn of(flow: Flow, bar: u8) -> Partner {
+        match flow.peer {
+            Peer::Host => Partner::Host,
+            Peer::Card(card) => Partner::Peer { card, bar },
+        }
+    }
 }
 
 /// Address range at the other end, and the order of accesses.

@@ -167,7 +167,7 @@ impl Run<'_> {
             let (mut not_asked, all) = (Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
                 match answer {
-                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.way(), format_size(case.size))),
+                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.method, format_size(case.size))),
                     answer => self.keep(answer, question, place, case),
                 }
             }
@@ -206,7 +206,7 @@ impl Run<'_> {
             Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
             Err(error) => {
                 let why = error.to_string();
-                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.way()));
+                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.method));
                 if is_behind_runtime {
                     self.unanswered.get_or_insert_with(|| failed(why.clone()));
                 }
@@ -246,8 +246,21 @@ impl Run<'_> {
             let (processors, load_after) = (Processors::of_this_machine(), Load::of_this_machine());
             self.record.host = Some(host(&processors, &self.load_before, &load_after));
         }
+        self.note_changes();
         let problem = self.problem();
         Outcome { record: self.record, problem }
+    }
+
+    /// Adds the changes to each platform to the answers of its target.
+    fn note_changes(&mut self) {
+        for target in &self.targets {
+            let Some(platform) = target.platform() else { continue };
+            let varied = self.request.setup.changes.varied(platform);
+            let name = &target.facts().name;
+            for answer in self.record.answers.iter_mut().filter(|answer| answer.target == *name) {
+                answer.varied.clone_from(&varied);
+            }
+        }
     }
 
     /// Why the record is not complete, if it is not.

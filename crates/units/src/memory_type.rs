@@ -1,5 +1,7 @@
 //! The x86 memory types.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,7 +16,8 @@ use std::str::FromStr;
 /// | WB | cached | cached | yes |
 ///
 /// Source: Intel SDM volume 3, section "Methods of Caching Available"; AMD64 APM volume 2, section "Memory Types".
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum MemoryType {
     /// Strong uncacheable.
     Uc,

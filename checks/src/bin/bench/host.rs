@@ -1,9 +1,10 @@
 //! Measurements of this machine: copies, core-to-core latency, and the overhead of loops compared with C.
 
 use crate::row;
-use lanemark_bench::{Axes, Case, Effort, Through, ask, question};
+use lanemark_bench::{Axes, Case, Effort, ask, question};
 use lanemark_hw::HostMemory;
 use lanemark_machine::{Access, Machine, Plan, Samples, Width};
+use lanemark_method::AccessPath;
 use lanemark_record::Summary;
 use lanemark_units::{Ticks, format_size};
 use std::path::Path;
@@ -35,13 +36,14 @@ fn copies(machine: &mut HostMemory) {
     let mut worst: Option<(f64, String)> = None;
     for is_cold in [false, true] {
         for size in axes.sizes.iter().flatten() {
-            let of_size = |case: &&Case| case.size == *size && case.through == Through::Copy { is_cold };
+            let path = if is_cold { AccessPath::ColdCopy } else { AccessPath::HotCopy };
+            let of_size = |case: &&Case| case.size == *size && case.path() == Some(path);
             let plans: Vec<(Access, Plan)> = cases
                 .iter()
                 .filter(of_size)
                 .map(|case| {
                     let passes = if is_cold { 1 } else { (HOT_BYTES / size).max(1) };
-                    (case.access, (copies.plan)(case, passes))
+                    (case.access(), (copies.plan)(case, passes))
                 })
                 .collect();
             let Some((ratios, best)) = copy_ratios(machine, &plans) else {

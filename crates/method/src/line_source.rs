@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Holder of a line of ordinary memory that misses in the core's own caches, when the core loads 8 B of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LineSource {
     /// Memory of the core's own socket; no cache holds the line.
     Memory,
@@ -25,9 +25,9 @@ impl LineSource {
     /// Name in records.
     ///
     /// ```
-    /// use lanemark_machine::LineSource;
-    /// assert!(LineSource::ALL.iter().all(|source| LineSource::named(source.name()) == Some(*source)));
-    /// assert_eq!(LineSource::named("disk"), None);
+    /// use lanemark_method::LineSource;
+    /// assert!(LineSource::ALL.iter().all(|holder| holder.name().parse() == Ok(*holder)));
+    /// assert!("disk".parse::<LineSource>().is_err());
     /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -37,12 +37,6 @@ impl LineSource {
             LineSource::Core => "core",
             LineSource::RemoteCore => "remote_core",
         }
-    }
-
-    /// The source of this name in records; `None` if unknown.
-    #[must_use]
-    pub fn named(name: &str) -> Option<LineSource> {
-        LineSource::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
@@ -56,3 +50,5 @@ impl fmt::Display for LineSource {
         })
     }
 }
+
+crate::name::from_name!(LineSource, "a line source");

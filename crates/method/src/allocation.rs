@@ -36,3 +36,5 @@ impl fmt::Display for Allocation {
         f.write_str(self.name())
     }
 }
+
+crate::name::from_name!(Allocation, "an allocation");

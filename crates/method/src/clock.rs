@@ -41,3 +41,5 @@ impl fmt::Display for Clock {
         f.write_str(self.name())
     }
 }
+
+crate::name::from_name!(Clock, "a clock");

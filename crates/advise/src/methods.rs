@@ -1,14 +1,15 @@
-//! Which way to use, and where one falls off a cliff.
+//! The best method, and where one suddenly becomes slower.
 
-use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, WaitShare, Way};
-use lanemark_units::format_size;
+use lanemark_method::{Access, AccessPath, CopyDirection, CoreAccess, Method, Width};
+use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, WaitShare};
+use lanemark_units::{MemoryType, format_size};
 
-/// The best way per target, bandwidth question and size, where there is more than one to choose from.
+/// The best method per target, bandwidth question and size, where there is more than one to choose from.
 ///
-/// Best is the plainest of those within 2 % of the highest median of the delivered rate. Of an emulated target no way is
-/// the best: its times say nothing about speed.
-pub(crate) fn best_ways(record: &Record) -> Vec<Advice> {
-    let mut groups: Vec<(&str, &str, &str, u64)> = Vec::new();
+/// Best is the plainest of those within 2 % of the highest median of the delivered rate. Emulated targets have no best
+/// method: their times are not meaningful.
+pub(crate) fn best_methods(record: &Record) -> Vec<Advice> {
+    let mut groups: Vec<(&str, &str, Task, u64)> = Vec::new();
     let rated = |answer: &&Answer| answer.quantity == Quantity::Bandwidth && !is_emulated(record, answer);
     for answer in record.answers.iter().filter(rated) {
         let key = (answer.target.as_str(), answer.question.as_str(), task(answer), answer.size_bytes);
@@ -30,14 +31,38 @@ pub(crate) fn best_ways(record: &Record) -> Vec<Advice> {
         .collect()
 }
 
-/// Hot and cold destinations are two tasks, not two ways of one; and so are the directions of a runtime's copies, of which each kind of memory
-/// is a way.
-fn task(answer: &Answer) -> &str {
-    match answer.way.through.as_str() {
-        "cold" => "cold",
-        through if through.starts_with("runtime_") && through.ends_with("to_device") => "runtime_to_device",
-        through if through.starts_with("runtime_") => "runtime_from_device",
-        _ => "",
+/// What a method is for: methods are compared with those for the same task only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Task {
+    /// Moving bytes to a destination in no cache.
+    ColdCopy,
+    /// A copy by a runtime, whatever the kind of memory.
+    RuntimeCopy(CopyDirection),
+    /// All else that the question asks about.
+    Other,
+}
+
+fn task(answer: &Answer) -> Task {
+    match &answer.method {
+        Method::Core(CoreAccess { path: AccessPath::ColdCopy, .. }) => Task::ColdCopy,
+        Method::RuntimeCopy { direction, .. } => Task::RuntimeCopy(*direction),
+        Method::Core(_)
+        | Method::Fence { .. }
+        | Method::Clock { .. }
+        | Method::KernelCall { .. }
+        | Method::Wake
+        | Method::CacheLines { .. }
+        | Method::LineLoad { .. }
+        | Method::Dma { .. }
+        | Method::DmaPages { .. }
+        | Method::DmaUnderLoad { .. }
+        | Method::DmaCall { .. }
+        | Method::Relay { .. }
+        | Method::Launch { .. }
+        | Method::Argument { .. }
+        | Method::Compute { .. }
+        | Method::MapUnmap { .. }
+        | Method::SharedBuffer { .. } => Task::Other,
     }
 }
 
@@ -49,9 +74,9 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
     let mut rated: Vec<(&Answer, f64)> = answers.filter_map(|answer| Some((answer, rate(answer)?))).collect();
     rated.sort_by(|a, b| b.1.total_cmp(&a.1));
     let (fastest, (last, slowest)) = (rated.first()?.1, *rated.last()?);
-    // Among ways that are as good as the fastest the plainest is advised.
-    let as_good = rated.iter().filter(|way| way.1 >= fastest * AS_GOOD);
-    let (first, fastest) = *as_good.min_by_key(|way| plainness(&way.0.way))?;
+    // Among methods that are as good as the fastest the plainest is advised.
+    let as_good = rated.iter().filter(|rated| rated.1 >= fastest * AS_GOOD);
+    let (first, fastest) = *as_good.min_by_key(|rated| plainness(&rated.0.method))?;
     if rated.len() < 2 || fastest / slowest < WORTH_CHOOSING {
         return None;
     }
@@ -59,42 +84,56 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
         question: first.question.clone(),
         target: first.target.clone(),
         size_bytes: first.size_bytes,
-        way: first.way.clone(),
+        method: first.method.clone(),
         delivered_rate_bytes_per_s_median: fastest,
         times_the_slowest: fastest / slowest,
         reason: reason(first, last),
     })
 }
 
-/// How many times the slowest way the fastest must be for a choice to matter.
+/// How many times as fast as the slowest method the fastest must be for a choice to matter.
 const WORTH_CHOOSING: f64 = 1.05;
 
-/// Share of the fastest rate from which a way is as good.
+/// The share of the fastest rate from which a method is as good.
 const AS_GOOD: f64 = 0.98;
 
-/// Lower is plainer: first the mappings that programs ask for anyway, then instructions every compiler makes.
-fn plainness(way: &Way) -> (usize, usize) {
-    let place = |names: &[&str], name: &str| names.iter().position(|other| *other == name).unwrap_or(names.len());
-    let mapping = place(&["wb", "wc", "uc", "wt", "wp"], &way.memory_type);
-    (mapping, place(&["memcpy", "64", "32", "16", "8", "rep_movsb", "4", "2", "1"], &way.access))
+/// The rank of a method, the lowest being the plainest: first by the mapping that programs use anyway, then by the instruction
+/// that every compiler makes.
+fn plainness(method: &Method) -> (usize, usize) {
+    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<T>) -> usize {
+        plainest_first.iter().position(|other| Some(other) == one.as_ref()).unwrap_or(plainest_first.len())
+    }
+    let mappings = [MemoryType::Wb, MemoryType::Wc, MemoryType::Uc, MemoryType::Wt, MemoryType::Wp];
+    let accesses = [
+        Access::Memcpy,
+        Access::Plain(Width::B64),
+        Access::Plain(Width::B32),
+        Access::Plain(Width::B16),
+        Access::Plain(Width::B8),
+        Access::RepMovsb,
+        Access::Plain(Width::B4),
+        Access::Plain(Width::B2),
+        Access::Plain(Width::B1),
+    ];
+    (rank(&mappings, method.memory_type()), rank(&accesses, method.access()))
 }
 
 /// How many times slower a larger transfer must be to stand out.
 const CLIFF: f64 = 3.0;
 
-/// Sizes at which one way suddenly becomes several times slower although it moves more, with the reason
+/// Sizes at which one method suddenly becomes several times slower although it moves more, with the reason
 /// that its packets give; where packets cannot be seen, a fall is most often a cache's size and no finding.
 pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, smaller) in record.answers.iter().enumerate() {
-        let same_way = |answer: &&Answer| {
+        let same_method = |answer: &&Answer| {
             answer.target == smaller.target
                 && answer.question == smaller.question
-                && answer.way == smaller.way
+                && answer.method == smaller.method
                 && answer.alignment_bytes == smaller.alignment_bytes
                 && answer.size_bytes > smaller.size_bytes
         };
-        let next = record.answers[place + 1..].iter().filter(same_way).min_by_key(|answer| answer.size_bytes);
+        let next = record.answers[place + 1..].iter().filter(same_method).min_by_key(|answer| answer.size_bytes);
         let seen = smaller.quantity == Quantity::Bandwidth && smaller.tlps.is_some();
         let Some(larger) = next.filter(|_| seen) else { continue };
         let (Some(before), Some(after)) = (rate(smaller), rate(larger)) else { continue };
@@ -114,14 +153,14 @@ pub(crate) fn buffers(record: &Record) -> Vec<Finding> {
     let real = record.answers.iter().filter(|answer| !is_emulated(record, answer));
     let found = real.filter_map(|answer| {
         let Some(Detail::Buffers(buffers)) = &answer.detail else { return None };
-        let way = &answer.way;
+        let method = &answer.method;
         let text = match (buffers.count, buffers.flush_ns) {
             (Some(count), Some(flush_ns)) => format!(
-                "{way} fills up to {count} lines at once ({}); with more of them, every store leaves by itself and \
+                "{method} fills up to {count} lines at once ({}); with more of them, every store leaves by itself and \
                  costs {flush_ns:.1} ns",
                 buffers.because
             ),
-            _ => format!("{way} shows no number of buffers, because {}", buffers.because),
+            _ => format!("{method} shows no number of buffers, because {}", buffers.because),
         };
         Some(Finding { question: answer.question.clone(), target: answer.target.clone(), text })
     });
@@ -130,11 +169,11 @@ pub(crate) fn buffers(record: &Record) -> Vec<Finding> {
 
 fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
     let (from, to) = (format_size(smaller.size_bytes), format_size(larger.size_bytes));
-    let fall = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.way);
+    let fall = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.method);
     let (Some(few), Some(many)) = (requests(smaller), requests(larger)) else { return fall };
     let packets = format!("{fall}: {from} take {few:.0} request TLPs, {to} take {many:.0}");
     let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
-    if larger.way.access != "memcpy" || !a_byte_each {
+    if larger.method.access() != Some(Access::Memcpy) || !a_byte_each {
         return packets;
     }
     let memcpy = record.targets.iter().find(|target| target.name == larger.target).map(|target| &target.memcpy);
@@ -161,10 +200,10 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
         && few < many
     {
         let noun = if few < 1.5 { "TLP" } else { "TLPs" };
-        parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.way));
+        parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.method));
     }
     if let Some(wait) = longest_stall(slowest).filter(|wait| wait.cause != "issue") {
-        parts.push(format!("with {} {} ({:.0} % of the time)", slowest.way, wait.explanation, wait.share_percent));
+        parts.push(format!("with {} {} ({:.0} % of the time)", slowest.method, wait.explanation, wait.share_percent));
     }
     match (&fastest.formula, longest_stall(fastest)) {
         (Some(formula), _) => parts.push(format!("it is bound by {}", formula.bound)),
@@ -175,7 +214,7 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
         }
         _ => {}
     }
-    if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.way) } else { parts.join("; ") }
+    if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.method) } else { parts.join("; ") }
 }
 
 /// The longest stall of an answer; `None` where it is "all tags in use" and the formula finds another bound, which is what
@@ -191,30 +230,31 @@ fn longest_stall(answer: &Answer) -> Option<&WaitShare> {
 mod tests {
     use super::*;
     use crate::fixture::{answer, record, target};
+    use lanemark_method::{Allocation, HostWait};
     use lanemark_record::{Buffers, Tlps};
 
     #[test]
-    fn the_fastest_way_of_each_size_is_advised_with_its_margin() {
-        let advice = best_ways(&record(vec![
+    fn the_fastest_method_of_each_size_is_advised_with_its_margin() {
+        let advice = best_methods(&record(vec![
             answer("4", 64, Some(1e9)),
             answer("memcpy", 64, Some(4e9)),
             answer("4", 128, Some(3e9)),
             answer("memcpy", 128, Some(2e9)),
         ]));
-        let found: Vec<(u64, &str, f64)> = advice
+        let found: Vec<(u64, String, f64)> = advice
             .iter()
-            .map(|advice| (advice.size_bytes, advice.way.access.as_str(), advice.times_the_slowest))
+            .map(|advice| (advice.size_bytes, advice.method.to_string(), advice.times_the_slowest))
             .collect();
-        assert_eq!(found, [(64, "memcpy", 4.0), (128, "4", 1.5)]);
+        assert_eq!(found, [(64, "WC memcpy".to_owned(), 4.0), (128, "WC 4".to_owned(), 1.5)]);
     }
 
     #[test]
-    fn of_an_emulated_target_no_way_is_the_best_and_no_buffers_are_told() {
+    fn of_an_emulated_target_no_method_is_the_best_and_no_buffers_are_told() {
         let answers = vec![answer("4", 64, Some(1e9)), answer("memcpy", 64, Some(4e9))];
         for (kind, wanted) in [(TargetKind::Real, 1), (TargetKind::Emulated, 0)] {
             let mut record = record(answers.clone());
             record.targets.push(target(kind));
-            assert_eq!(best_ways(&record).len(), wanted, "{kind:?}");
+            assert_eq!(best_methods(&record).len(), wanted, "{kind:?}");
         }
     }
 
@@ -224,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
+    fn a_method_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
         let found = cliffs(&record(vec![seen("8", 1024, 3e9, 16), seen("8", 2048, 1e9, 64)]));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].text, "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64");
@@ -262,51 +302,56 @@ mod tests {
         assert_eq!(with(None, None), "WC nt8 shows no number of buffers, because there is no step");
     }
 
-    fn to(through: &str, access: &str, rate: f64) -> Answer {
-        let mut answer = answer(access, 64, Some(rate));
-        through.clone_into(&mut answer.way.through);
-        answer
+    fn copied(direction: CopyDirection, allocation: Allocation, rate: f64) -> Answer {
+        let method = Method::RuntimeCopy { direction, wait: HostWait::Event, allocation };
+        Answer { method, ..answer("8", 64, Some(rate)) }
     }
 
     #[test]
-    fn of_a_runtime_kinds_of_memory_are_ways_and_directions_are_not() {
-        let advice = best_ways(&record(vec![
-            to("runtime_to_device", "event", 2e9),
-            to("runtime_usm_to_device", "event", 4e9),
-            to("runtime_from_device", "event", 9e9),
-            to("runtime_host_usm_from_device", "event", 3e9),
+    fn of_a_runtime_kinds_of_memory_are_methods_and_directions_are_not() {
+        let advice = best_methods(&record(vec![
+            copied(CopyDirection::ToDevice, Allocation::Buffer, 2e9),
+            copied(CopyDirection::ToDevice, Allocation::Device, 4e9),
+            copied(CopyDirection::FromDevice, Allocation::Buffer, 9e9),
+            copied(CopyDirection::FromDevice, Allocation::Host, 3e9),
         ]));
-        let found: Vec<&str> = advice.iter().map(|advice| &*advice.way.through).collect();
-        assert_eq!(found, ["runtime_usm_to_device", "runtime_from_device"]);
+        let found: Vec<String> = advice.iter().map(|advice| advice.method.to_string()).collect();
+        assert_eq!(found, ["usm to device by runtime, wait by event", "from device by runtime, wait by event"]);
     }
 
     #[test]
     fn a_hot_and_a_cold_destination_are_advised_apart() {
-        let advice = best_ways(&record(vec![
-            to("hot", "memcpy", 9e9),
-            to("hot", "nt64", 3e9),
-            to("cold", "memcpy", 2e9),
-            to("cold", "nt64", 4e9),
+        let to = |path, access: &str, rate| {
+            let mut answer = answer(access, 64, Some(rate));
+            if let Method::Core(core) = &mut answer.method {
+                core.path = path;
+            }
+            answer
+        };
+        let advice = best_methods(&record(vec![
+            to(AccessPath::HotCopy, "memcpy", 9e9),
+            to(AccessPath::HotCopy, "nt64", 3e9),
+            to(AccessPath::ColdCopy, "memcpy", 2e9),
+            to(AccessPath::ColdCopy, "nt64", 4e9),
         ]));
-        let found: Vec<(&str, &str)> =
-            advice.iter().map(|advice| (&*advice.way.through, &*advice.way.access)).collect();
-        assert_eq!(found, [("hot", "memcpy"), ("cold", "nt64")]);
+        let found: Vec<String> = advice.iter().map(|advice| advice.method.to_string()).collect();
+        assert_eq!(found, ["WC memcpy, hot", "WC nt64, cold"]);
     }
 
     #[test]
-    fn among_ways_within_two_percent_the_plainest_is_advised() {
+    fn among_methods_within_two_percent_the_plainest_is_advised() {
         let advised = |memcpy| {
-            let ways = [answer("nt64", 64, Some(1e9)), answer("memcpy", 64, Some(memcpy)), answer("1", 64, Some(1e8))];
-            best_ways(&record(ways.to_vec()))[0].way.access.clone()
+            let rated = [answer("nt64", 64, Some(1e9)), answer("memcpy", 64, Some(memcpy)), answer("1", 64, Some(1e8))];
+            best_methods(&record(rated.to_vec()))[0].method.access()
         };
-        assert_eq!(advised(0.98e9), "memcpy");
-        assert_eq!(advised(0.979e9), "nt64");
+        assert_eq!(advised(0.98e9), Some(Access::Memcpy));
+        assert_eq!(advised(0.979e9), Some(Access::NonTemporal(Width::B64)));
     }
 
     #[test]
     fn nothing_is_advised_where_there_is_no_choice_or_no_rate() {
-        assert_eq!(best_ways(&record(vec![answer("4", 64, Some(1e9))])), []);
-        assert_eq!(best_ways(&record(vec![answer("4", 64, None), answer("8", 64, Some(1e9))])), []);
-        assert_eq!(best_ways(&record(vec![answer("4", 64, Some(1e9)), answer("8", 64, Some(1.04e9))])), []);
+        assert_eq!(best_methods(&record(vec![answer("4", 64, Some(1e9))])), []);
+        assert_eq!(best_methods(&record(vec![answer("4", 64, None), answer("8", 64, Some(1e9))])), []);
+        assert_eq!(best_methods(&record(vec![answer("4", 64, Some(1e9)), answer("8", 64, Some(1.04e9))])), []);
     }
 }

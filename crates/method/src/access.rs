@@ -1,5 +1,6 @@
 //! Instructions that load and store, and instructions that order them.
 
+use crate::UnknownName;
 use std::fmt;
 use std::str::FromStr;
 
@@ -54,7 +55,7 @@ impl Width {
 /// wider forms to load), `movdiri4`, `movdiri8`, `movdir64b`, `copy_to_device`.
 ///
 /// ```
-/// use lanemark_machine::{Access, Width};
+/// use lanemark_method::{Access, Width};
 /// assert_eq!("nt32".parse(), Ok(Access::NonTemporal(Width::B32)));
 /// assert_eq!(Access::Plain(Width::B4).to_string(), "4");
 /// ```
@@ -123,18 +124,6 @@ impl fmt::Display for Access {
     }
 }
 
-/// An unknown name, with the list of known names.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is not {what}: use one of {known}")]
-pub struct UnknownName {
-    /// The text that was read.
-    pub name: String,
-    /// The kind of name that was expected, with its article.
-    pub what: &'static str,
-    /// The known names, separated by commas.
-    pub known: String,
-}
-
 impl FromStr for Access {
     type Err = UnknownName;
 
@@ -146,6 +135,8 @@ impl FromStr for Access {
         })
     }
 }
+
+crate::name::by_name!(Access, |access: &Access| access.to_string());
 
 /// Instruction or event that orders earlier accesses before later ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -208,6 +199,8 @@ impl FromStr for Fence {
         })
     }
 }
+
+crate::name::by_name!(Fence, |fence: &Fence| fence.name().to_owned());
 
 #[cfg(test)]
 mod tests {

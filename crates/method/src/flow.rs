@@ -1,6 +1,8 @@
 //! DMA flows in short notation, such as `0:host`.
 
-use crate::{Partner, UnknownName, Verb};
+use crate::{UnknownName, Verb};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,13 +12,14 @@ use std::str::FromStr;
 /// `0:1:read`: card 1 reads from card 0.
 ///
 /// ```
-/// use lanemark_machine::{Flow, Peer, Verb};
+/// use lanemark_method::{Flow, Peer, Verb};
 /// let flow: Flow = "3:0".parse().unwrap();
 /// assert_eq!((flow.card, flow.verb, flow.peer), (3, Verb::Store, Peer::Card(0)));
 /// assert_eq!("host:7".parse::<Flow>().unwrap().to_string(), "host:7");
 /// assert!("3:3".parse::<Flow>().is_err());
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Flow {
     /// The requesting card, counted from 0.
     pub card: u32,
@@ -27,23 +30,13 @@ pub struct Flow {
 }
 
 /// The other end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Peer {
     /// Host memory.
     Host,
     /// Another card, counted from 0.
     Card(u32),
-}
-
-impl Flow {
-    /// The other end as a [`Partner`]; `bar` is the BAR that contains a peer card's storage.
-    #[must_use]
-    pub const fn partner(&self, bar: u8) -> Partner {
-        match self.peer {
-            Peer::Host => Partner::Host,
-            Peer::Card(card) => Partner::Peer { card, bar },
-        }
-    }
 }
 
 impl fmt::Display for Flow {

@@ -30,3 +30,5 @@ impl fmt::Display for KernelCall {
         f.write_str(self.name())
     }
 }
+
+crate::name::from_name!(KernelCall, "a kernel call");

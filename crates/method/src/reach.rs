@@ -15,7 +15,7 @@ pub struct Reach {
     /// From the start of one transfer to that of the next in them, where that is not the end of the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stride_bytes: Option<u64>,
-    /// Transfers under way at once, at the most.
+    /// Transfers outstanding at once, at most.
     pub outstanding: Option<u32>,
     /// Who wrote the host memory last that they find.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,13 +54,14 @@ impl CacheState {
     }
 }
 
-/// A socket, as seen from the devices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// Socket of a memory, as seen from the devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Socket {
-    /// The one whose root ports they hang on.
+    /// The socket whose root ports the devices are attached to.
+    #[default]
     Local,
-    /// The other one.
+    /// The other socket.
     Remote,
 }
 
