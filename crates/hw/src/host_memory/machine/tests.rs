@@ -43,14 +43,14 @@ fn run(host: &mut HostMemory, plan: &Plan, wanted: usize) -> Samples {
 /// Returns the refusal that both `supports` and `run` return.
 fn refused(host: &mut HostMemory, plan: &Plan) -> Unsupported {
     let mut samples = Samples::wanted(2);
-    let told = host.supports(plan).unwrap_err();
+    let refusal = host.supports(plan).unwrap_err();
     match host.run(plan, &mut samples).unwrap_err() {
-        MachineError::Unsupported(unsupported) => assert_eq!(unsupported, told),
-        MachineError::OutOfRange { regions, .. } => assert!(told.because.contains(&regions), "{told}"),
+        MachineError::Unsupported(unsupported) => assert_eq!(unsupported, refusal),
+        MachineError::OutOfRange { regions, .. } => assert!(refusal.because.contains(&regions), "{refusal}"),
         other => panic!("{other}"),
     }
     assert!(samples.taken.is_empty());
-    told
+    refusal
 }
 
 fn aligned_to(access: Access) -> u64 {
