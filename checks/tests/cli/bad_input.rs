@@ -240,7 +240,7 @@ fn every_problem_of_a_platform_file_is_told_at_once() {
         ("ingress_ns =", "ingress ="),
         ("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 0"),
         (
-            "mps_bytes = { value = 512, assumed = \"what server root ports of that generation allow\" }",
+            "mps_bytes = { value = 512, assumed = \"the maximum of server root ports of that generation\" }",
             "mps_bytes = 512",
         ),
     ]);
