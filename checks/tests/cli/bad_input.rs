@@ -46,8 +46,12 @@ fn wrong_targets_are_refused() {
 #[test]
 fn wrong_choices_are_refused_and_the_right_ones_told() {
     let folder = Folder::new();
-    let choices: [(&str, &str, &[&str]); 15] = [
-        ("--question", "mmio_write", &["'mmio_write' is no question", "mmio_write_bandwidth"]),
+    let choices: [(&str, &str, &[&str]); 19] = [
+        ("--question", "mmio_write", &["'mmio_write' is not a question", "mmio_write_bandwidth"]),
+        ("--question", "dma_read", &["did you mean dma_read_latency, dma_read_bandwidth or dma_read_write_mix?"]),
+        ("--question", "zz", &["'zz' is not a question: use one of mmio_write_bandwidth"]),
+        ("--with", "link.mps=256", &["link.mps", "did you mean link.mps_bytes?"]),
+        ("--with", "lnik.mps_bytes=256", &["did you mean link.mps_bytes"]),
         ("--access", "nt3", &["'nt3'", "nt8", "memcpy"]),
         ("--access", "8,", &["''", "memcpy"]),
         ("--fence", "wall", &["'wall'", "sfence", "none"]),
@@ -60,8 +64,8 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--outstanding", "0", &["1..=65536"]),
         ("--channels", "65", &["1..=64"]),
         ("--align", "x", &["'x' is not a size"]),
-        ("--interval", "0", &["no interval of measured times is 0 wide"]),
-        ("--interval", "0%", &["name one above 0, such as 2"]),
+        ("--interval", "0", &["an interval of 0 % is never reached"]),
+        ("--interval", "0%", &["a width above 0, such as 2"]),
     ];
     for (option, value, hints) in choices {
         refused(&folder, &["bench", "--on", "card-gen5-x16", option, value], hints);
@@ -91,7 +95,9 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
     refused(&folder, &real, &["'host' is real", "use setpci"]);
     let rehearsed = ["bench", "--on", "0000:01:00.0", "--bar", "0:0..4KiB", "--dry-run", "--setpci", real[4]];
     refused(&folder, &rehearsed, &["--setpci"]);
-    refused(&folder, &["lspci", "--on", "host"], &["'host' is no built-in platform"]);
+    refused(&folder, &["lspci", "--on", "host"], &["'host' is not a target"]);
+    refused(&folder, &["bench", "--on", "card-gen5-x61"], &["did you mean card-gen5-x16?"]);
+    refused(&folder, &["bench", "--on", "cuda:0"], &["'cuda:0' is not a target", "card-gen5-x16", "opencl:0"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Several lower bounds of one time: the largest is the answer, the next says how clear it is.
+//! The largest of several lower bounds of a time, and its lead over the next one.
 
 use crate::predict::Bound;
 

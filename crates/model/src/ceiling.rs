@@ -1,4 +1,4 @@
-//! The ceiling of a transfer: what the link allows, whatever the core does.
+//! Ceilings of transfers: limits that no transfer exceeds.
 
 use crate::costs::Costs;
 use lanemark_machine::{Partner, Pattern, Relay, Transfer, Verb, Window};

@@ -188,8 +188,8 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
     let all = transfer.count.checked_mul(passes)?;
     let start = way.dma.start_ns.value.as_ns();
     let holds_for = match channels {
-        1 => "one card, nothing else on its links",
-        _ => "one card whose channels share its data path and tags, nothing else on its links",
+        1 => "one card, no other traffic on its links",
+        _ => "one card whose channels share its data path and tags, no other traffic on its links",
     };
     let a_transfer = way.pieces(0)?.len() as u64;
     let (taken_apart, scale) = if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };

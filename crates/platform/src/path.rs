@@ -76,7 +76,8 @@ fn suggestion(platform: &Platform, path: &str) -> String {
         let keys: Vec<&str> = row.keys.iter().map(|key| key.name).collect();
         prefixes.into_iter().flat_map(move |prefix| keys.clone().into_iter().map(move |key| format!("{prefix}.{key}")))
     };
-    let known: Vec<String> = platform.sections().into_iter().flat_map(|row| of_section(row).collect::<Vec<_>>()).collect();
+    let known: Vec<String> =
+        platform.sections().into_iter().flat_map(|row| of_section(row).collect::<Vec<_>>()).collect();
     did_you_mean(path, known.iter().map(String::as_str)).map(|hint| format!("; {hint}")).unwrap_or_default()
 }
 

@@ -130,7 +130,7 @@ impl<T: SectionType> Occurrence for Vec<T> {
 }
 
 /// Name of one of several sections in paths: its `name`, or the number in its `index`.
-fn label(section: &dyn AnySection) -> Option<String> {
+pub(crate) fn label(section: &dyn AnySection) -> Option<String> {
     if let Some((_, name)) = section.texts().into_iter().find(|(key, _)| *key == "name") {
         return Some(name.to_owned());
     }

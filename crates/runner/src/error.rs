@@ -8,6 +8,7 @@ use lanemark_hw::sycl::SyclError;
 use lanemark_machine::MachineError;
 use lanemark_platform::{PRESETS, PlatformError};
 use lanemark_sim::BoardError;
+use lanemark_units::did_you_mean;
 use std::io;
 use std::path::PathBuf;
 
@@ -305,8 +306,16 @@ impl RunError {
     }
 }
 
-fn question_names() -> String {
-    CATALOGUE.iter().map(|question| question.name).collect::<Vec<_>>().join(", ")
+/// The questions that `name` may have meant, or all of them.
+fn question_hint(name: &str) -> String {
+    let names = || CATALOGUE.iter().map(|question| question.name);
+    did_you_mean(name, names()).unwrap_or_else(|| format!("use one of {}", names().collect::<Vec<_>>().join(", ")))
+}
+
+/// The target that `name` may have meant, or nothing.
+fn target_hint(name: &str) -> String {
+    let known = PRESETS.iter().map(|preset| preset.name).chain(["host", "opencl:0", "sycl:0"]);
+    did_you_mean(name, known).map(|hint| format!("{hint} ")).unwrap_or_default()
 }
 
 fn preset_names() -> String {

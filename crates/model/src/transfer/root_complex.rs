@@ -79,7 +79,7 @@ impl Way<'_> {
         if writes > 1 && self.pace() > self.root_pace() { Ticks::ZERO } else { self.root_pace() }
     }
 
-    /// Time between two requests that the root complex takes, if these come to it.
+    /// Time between two request rate of the root complex, if these come to it.
     pub(super) fn root_pace(&self) -> Ticks {
         let comes_there = match self.transfer.partner {
             Partner::Host => true,

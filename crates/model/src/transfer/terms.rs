@@ -160,7 +160,7 @@ impl Way<'_> {
         self.path.hops.iter().map(Hop::flit).sum::<Ticks>() * 2
     }
 
-    /// Time between two requests that memory takes.
+    /// Time between two request rate of host memory.
     pub(super) fn pace(&self) -> Ticks {
         match (self.transfer.partner, &self.platform.memory, self.transfer.verb) {
             (Partner::Host, Some(memory), Verb::Store) => memory.write_tlp_ns.value,

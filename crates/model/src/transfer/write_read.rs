@@ -73,7 +73,7 @@ pub(crate) fn write_read(
     let taken = (Bound::RootComplex, (scale * requests as f64 - 1.0) * reads.root_pace().as_ns());
     let largest = sum?.times(scale, 0.0).or(queued).or(Largest::of([taken]));
     let delivered_ns = start + largest.ns.max(seen_ns);
-    let holds_for = "one card, one pair under way, nothing else on its links";
+    let holds_for = "one card, one outstanding pair, no other traffic on its links";
     // With more than one request each way, what is behind the first of them is not told, nor what a device asks before it.
     let is_clear = each == 2 && writes.knows_lines(all, written_by) && !platform.has_ats();
     let lead = if is_clear { largest.lead() } else { 1.0 };
