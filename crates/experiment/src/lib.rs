@@ -5,6 +5,9 @@
 //! simulator and by formula, as for any other target. It names no paper; papers are data.
 //!
 //! Entry point: [`reproduce`]. The format of the files is documented at [`Experiment`].
+//!
+//! Claims about machines without PCIe run on boards of their own in `coherent/`: `streams.rs` moves buffers through an I/O
+//! TLB, and `server.rs` is a closed network of queues.
 
 #![forbid(unsafe_code)]
 

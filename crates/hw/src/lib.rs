@@ -12,6 +12,17 @@
 //! [`DeviceCopy`] is a memory copy for programs that chooses its instruction by measurement.
 //!
 //! Apart from the C interface, this is the only crate with hand-written `unsafe`. Nothing here prints.
+//!
+//! | path | contents |
+//! | --- | --- |
+//! | `x86/` | the instructions between two time stamps, and the sampling, for all backends |
+//! | `copy_to_device.rs` | the copy for programs, made of the same routines |
+//! | `host_memory/map_unmap.rs` | timing of the library `lanemark-dma` |
+//! | `runtime_common/` | what OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
+//! | `kernel_source.rs` | the source of every kernel |
+//! | `watchdog.rs` | threads that wait for calls of a runtime, which cannot be cancelled |
+//!
+//! Libraries of runtimes are loaded at run time; nothing is linked.
 
 pub mod copy_to_device;
 mod ending;

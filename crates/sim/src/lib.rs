@@ -7,6 +7,18 @@
 //! `fabric/link.rs` to see how a part looks and `board.rs` to see how parts meet. Parts are in `host/`, `fabric/`,
 //! `iommu/` and `device/`, and none of these folders is public: a user of this crate sees boards and machines, and of
 //! the parts only what a board returns.
+//!
+//! | path | contents |
+//! | --- | --- |
+//! | `host/` | cores, caches, write-combining buffers, driver, runtime, root complex and root ports |
+//! | `fabric/` | links, credits, DLLPs, switches, routing |
+//! | `iommu/` | IOTLB, translation table, invalidation queue, fault queue |
+//! | `device/` | endpoint, registers, DMA engine and its channels, queues, ATS cache, MSI-X, kernels |
+//! | `topology.rs`, `board.rs`, `board/` | what is connected to what, and the wiring: links, root complex, peer-to-peer, ATS, faults, mapping |
+//! | `machine.rs`, `machine/` | a board as a [`Machine`](lanemark_machine::Machine): refused plans, runtimes, kernels, failures, tracing |
+//! | `steady/` | fast-forward of repeated iterations, from the state that each part lists in its `visit` |
+//! | `observer.rs` | recording of a trace |
+//! | `bus_tree.rs` | the platform as an operating system sees it while cards are masked, removed, programmed and rescanned |
 
 #![forbid(unsafe_code)]
 
