@@ -3,6 +3,7 @@
 //! `rules.rs` has the rules that look at one file, each with a text that breaks it, so that a dead rule
 //! is noticed; the tests below also look at the tree as a whole. A breach names file, line and rule.
 
+mod cycles;
 mod long_files;
 mod pages;
 mod rules;

@@ -1,6 +1,6 @@
 //! What advanced error reporting of a function shows when a port has noticed errors.
 
-use crate::SimulatedFunction;
+use crate::function::SimulatedFunction;
 use lanemark_wire::config::aer::ADVANCED_ERROR_REPORTING as AER;
 use lanemark_wire::config::{AerError, CapabilityId, ConfigSpace, Spot};
 

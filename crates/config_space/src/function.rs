@@ -1,5 +1,6 @@
 //! Every function of a platform, and its registers as the text that `lspci -F` reads.
 
+use crate::bar::SimulatedBar;
 use crate::walk::Walk;
 use lanemark_platform::Platform;
 use lanemark_wire::FunctionId;
@@ -17,34 +18,6 @@ pub struct ConfigSpaceError {
     pub platform: String,
     /// Why not.
     pub because: String,
-}
-
-/// A BAR of a simulated endpoint.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SimulatedBar {
-    /// Which: 0 to 5.
-    pub index: u8,
-    /// Where the host mapped it.
-    pub address: u64,
-    /// Length of its window.
-    pub size_bytes: u64,
-    /// Whether it is prefetchable.
-    pub prefetchable: bool,
-}
-
-impl SimulatedBar {
-    /// Whether it takes two registers: it ends above 4 GiB.
-    #[must_use]
-    pub const fn is_64_bit(&self) -> bool {
-        self.address + (self.size_bytes - 1) > u32::MAX as u64
-    }
-
-    /// The registers: address and the bits that say the kind.
-    ///
-    /// Source: PCI Express Base Specification 6.0, section 7.5.1.2.1.
-    pub(crate) const fn raw(&self) -> u64 {
-        self.address | (self.is_64_bit() as u64) << 2 | (self.prefetchable as u64) << 3
-    }
 }
 
 /// One function of a simulated platform.

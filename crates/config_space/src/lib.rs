@@ -18,12 +18,14 @@
 
 #![forbid(unsafe_code)]
 
+mod bar;
 mod errors;
 mod function;
 mod registers;
 mod setpci;
 mod walk;
 
+pub use bar::SimulatedBar;
 pub use errors::LoggedError;
-pub use function::{ConfigSpaceError, SimulatedBar, SimulatedFunction, VENDOR_ID, functions, lspci_text};
+pub use function::{ConfigSpaceError, SimulatedFunction, VENDOR_ID, functions, lspci_text};
 pub use setpci::{ConfigWrite, NoConfigWrite, SetpciError, WrittenCapability, setpci};

@@ -3,7 +3,7 @@
 //! Of all registers two are simulated as more than bytes: `Max_Payload_Size` in Device Control, and P2P Request Redirect in
 //! ACS Control. A write to anything else is refused, so that nobody believes that it did something.
 
-use crate::functions;
+use crate::function::functions;
 use lanemark_platform::{Origin, Platform};
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::isolation::ACCESS_CONTROL;

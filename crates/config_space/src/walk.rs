@@ -1,6 +1,6 @@
 //! Who stands where: buses given depth first, and the windows of bridges.
 
-use crate::SimulatedBar;
+use crate::bar::SimulatedBar;
 use lanemark_platform::{LinkEnds, Platform, ROOT};
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::{BusNumbers, PortType};
