@@ -53,6 +53,7 @@ pub fn whole_record() -> Record {
                 value: Load { one_minute: 0.5, five_minutes: 0.25, fifteen_minutes: 0.125, runnable: 2, threads: 90 },
             },
             load_after: Fact::Unseen { unseen: "there is no loadavg".to_owned() },
+            stolen_percent: Fact::Seen { value: 0.5 },
         }),
         targets: vec![Target {
             name: "card".to_owned(),
