@@ -452,7 +452,7 @@ fn datum(platform: &Platform, answer: &Answer) -> Option<Datum> {
         Method::Fence { .. }
         | Method::Clock { .. }
         | Method::KernelCall { .. }
-        | Method::Wake
+        | Method::Wake { .. }
         | Method::DmaPages { .. }
         | Method::DmaUnderLoad { .. }
         | Method::DmaCall { .. }

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// By which means memory is lent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Means {
     /// It is mapped, in as many pieces as that takes, and each is unmapped.
     Map {
