@@ -167,7 +167,7 @@ fn touched(facts: &Facts, case: &Case) -> String {
         | Method::Fence { .. }
         | Method::Clock { .. }
         | Method::KernelCall { .. }
-        | Method::Wake
+        | Method::Wake { .. }
         | Method::CacheLines { .. }
         | Method::LineLoad { .. }
         | Method::Dma { .. }

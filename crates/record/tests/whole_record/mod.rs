@@ -3,7 +3,7 @@
 use lanemark_method::{
     Access, AccessPath, Allocation, Arguments, Clock, Completion, ComputeWork, CopyDirection, CoreAccess, Descriptors,
     Discipline, Fence, Flow, Flush, HostWait, Invalidation, KernelCall, LineSource, Lines, Means, Method, Peer, Share,
-    Strategy, Table, Verb, Width,
+    Strategy, Table, Verb, WakeBy, Width,
 };
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
@@ -207,7 +207,7 @@ pub fn every_method() -> Vec<Method> {
         Method::Fence { fence: Fence::Locked },
         Method::Clock { clock: Clock::FencedPair },
         Method::KernelCall { call: KernelCall::Getppid },
-        Method::Wake,
+        Method::Wake { by: WakeBy::Eventfd },
         Method::CacheLines { memory_type: MemoryType::Wb, access, lines: Lines::Two },
         Method::LineLoad { source: LineSource::RemoteCore },
         Method::Dma { flows: flows.clone(), outstanding: Some(1), reach },
