@@ -1,6 +1,6 @@
 //! The ceiling of a case: computed, measured on a stand-in, or unknown with the reason.
 
-use crate::open::{Kind, OpenTarget};
+use crate::open_target::{Kind, OpenTarget};
 use lanemark_bench::{BenchError, Case, Effort, Through, measured_ceiling};
 use lanemark_machine::{Machine, MachineError, TimeBase, Verb};
 use lanemark_platform::Platform;
@@ -33,7 +33,7 @@ impl OpenTarget {
 }
 
 /// A ceiling that is not known.
-pub(crate) fn unknown(because: String) -> Ceiling {
+fn unknown(because: String) -> Ceiling {
     Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because }
 }
 
