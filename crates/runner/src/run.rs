@@ -1,11 +1,11 @@
 //! A request to a record.
 
 use crate::cancel::Cancel;
-use crate::error::RunError;
+use crate::error::{Class, RunError};
 use crate::event::{Event, by_time};
 use crate::host::{Activity, host};
-use crate::open::{Kind, OpenTarget};
-use crate::request::{Answerer, Request};
+use crate::open_target::{Answerer, Kind, OpenTarget};
+use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Question};
@@ -72,14 +72,12 @@ fn prepare(request: &Request, cancel: &Cancel) -> Result<Prepared, RunError> {
             }
             Ok(target) => targets.push(target),
             // A machine that cannot be measured does not keep the others from answering.
-            Err(error) if error.class() == crate::Class::Absent && request.targets.len() != 1 => {
-                skipped.push(Skipped {
-                    question: "every question".to_owned(),
-                    target: target.to_string(),
-                    what: "everything".to_owned(),
-                    because: error.to_string(),
-                })
-            }
+            Err(error) if error.class() == Class::Absent && request.targets.len() != 1 => skipped.push(Skipped {
+                question: "every question".to_owned(),
+                target: target.to_string(),
+                what: "everything".to_owned(),
+                because: error.to_string(),
+            }),
             Err(error) => return Err(error),
         }
     }

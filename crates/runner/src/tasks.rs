@@ -1,7 +1,7 @@
 //! The tasks of a run: every case of every question of every target, checked before anything runs.
 
 use crate::error::RunError;
-use crate::open::OpenTarget;
+use crate::open_target::OpenTarget;
 use lanemark_bench::{Axes, Caller, Case, LeftOut, Question};
 use lanemark_machine::{Facts, Peer};
 use lanemark_method::Method;

@@ -3,7 +3,8 @@
 use crate::cancel::Cancel;
 use crate::changes::Changes;
 use crate::error::RunError;
-use crate::open::{OpenTarget, Setup};
+use crate::open_target::OpenTarget;
+use crate::setup::Setup;
 use crate::target::Target;
 use crate::tasks::{Work, work};
 use lanemark_bench::{Axes, Case, Question, plan_to_trace};
