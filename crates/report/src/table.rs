@@ -525,7 +525,7 @@ How to read: a delivered rate runs to the last byte accepted; MAD is the median 
 
 MMIO write bandwidth of card-gen5-x16 (mmio_write_bandwidth)
 delivered rate in GB/s, median; the columns on the right are for a method's largest size
-method               64 B   4 KiB   4 MiB  of limit  waited for                 formula
+method            64 B   4 KiB   4 MiB  of limit  waited for                 formula
 ────────────────────────────────────────────────────────────────────────────────────
 WC movdir64b      8.00    30.0    51.0    94.4 %  link busy 90 %       51.5 (+1.0 %)
 WC nt32+sfence    2.00    20.0    50.0    92.6 %  link busy 90 %       50.5 (+1.0 %)
@@ -534,14 +534,14 @@ limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)
 round-trip latency in ns, median ±MAD
-method   size      ns  waited for                formula
-─────────────────────────────────────────────────────
-UC 4   4 B  441 ±0  read round trip 99 %  441 (0.0 %)
-UC 8   8 B  442 ±0  read round trip 99 %  442 (0.0 %)
+method  size      ns  waited for                formula
+───────────────────────────────────────────────────────
+UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)
+UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
-method         size  GB/s  of limit
+method      size  GB/s  of limit
 ────────────────────────────────
 WB memcpy  4 KiB  12.0   unknown
 limit: unknown: no stand-in was measured
